@@ -16,21 +16,30 @@ use crate::{Frame, Stack};
 use std::fmt;
 
 /// Entry points, by the beginning of their path: below them there is nothing but millpond and std.
-const ENTRY_POINTS: &[&str] = &["millpond::pool::worker::", "std::rt::lang_start"];
+const ENTRY_POINTS: &[&str] = &[
+    "millpond::pool::worker::",
+    "millpond::forkjoin::worker::",
+    "std::rt::lang_start",
+];
 
 /// An entry point known by its name alone, as std has moved it between modules.
 const STD_ENTRY_POINT: &str = "__rust_begin_short_backtrace";
 
 /// Entry points by package and file, because the name of an inlined function has no path.
-const ENTRY_FILES: &[(&str, &str)] = &[("millpond", "pool/worker.rs")];
+const ENTRY_FILES: &[(&str, &str)] = &[
+    ("millpond", "pool/worker.rs"),
+    ("millpond", "forkjoin/worker.rs"),
+];
 
 /// Shims, by the beginning of their path.
 const SHIMS: &[&str] = &[
     "millpond_raw::task::",
     "millpond_raw::scope::",
+    "millpond_raw::forkjoin::",
     "millpond_raw::catch_panic::",
     "millpond::executor::",
     "millpond::task::",
+    "millpond::forkjoin::",
     "core::ops::function::",
     "core::panic::unwind_safe::",
     "std::panic::catch_unwind",
@@ -44,10 +53,12 @@ const SHIMS: &[&str] = &[
 const SHIM_FILES: &[(&str, &str)] = &[
     ("millpond-raw", "task/"),
     ("millpond-raw", "scope/"),
+    ("millpond-raw", "forkjoin/"),
     ("millpond-raw", "catch_panic.rs"),
     ("millpond", "executor/"),
     ("millpond", "task/"),
     ("millpond", "pool/"),
+    ("millpond", "forkjoin/"),
     ("core", "ops/function.rs"),
     ("core", "panic/unwind_safe.rs"),
     ("std", "panic.rs"),

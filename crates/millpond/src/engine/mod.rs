@@ -16,6 +16,8 @@
 //! | `fork_guard` | telling a child process from the one in which an engine was built |
 //! | `metrics` | metrics of tasks, by name |
 //! | `watchdog` | looks for tasks that run too long and for lost wake-ups |
+//! | `health`, `view` | what is wrong with an engine, and what each of its workers does |
+//! | `long_run`, `stacks` | reports of tasks that run too long; the stacks of workers |
 //! | `events` | events for the operator of an engine: their queue, and their delivery to a listener |
 //! | `dropped` | events about detached tasks that were dropped before they ran |
 
@@ -23,13 +25,17 @@ mod ctl;
 pub(crate) mod dropped;
 pub(crate) mod events;
 mod fork_guard;
+pub(crate) mod health;
 mod identity;
 mod inline_join;
+pub(crate) mod long_run;
 pub(crate) mod metrics;
 mod removed;
 mod spawn;
+pub(crate) mod stacks;
 mod starts;
 pub(crate) mod termination;
+pub(crate) mod view;
 pub(crate) mod watchdog;
 mod workers;
 
@@ -41,4 +47,4 @@ pub(crate) use removed::RemovedTasks;
 pub(crate) use spawn::{NotAdded, Spawn, WorkerEngine, WorkerGuard};
 pub(crate) use starts::Starts;
 pub(crate) use termination::{LastHandle, Terminates, Termination};
-pub(crate) use workers::{Worker, WorkerPart, Workers};
+pub(crate) use workers::{ThreadInfo, Worker, WorkerPart, Workers};

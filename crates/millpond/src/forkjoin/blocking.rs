@@ -114,6 +114,7 @@ pub(super) struct Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.context.waits.is_counted.set(false);
+        self.context.worker.waits.set(None);
         self.context.engine.sleep.end_wait(self.wait);
     }
 }
@@ -151,6 +152,7 @@ impl Context {
             return None;
         }
         let engine = &self.engine;
+        self.worker.waits.set(Some(wait));
         // SPARE-2
         let idle = engine.sleep.begin_wait(wait);
         // QUIET-3. [S-quiet]: the fence is that of `begin_wait`
@@ -199,9 +201,11 @@ impl Context {
         }
         let outer = self.waits.help_depth.get();
         self.waits.help_depth.set(outer + 1);
+        self.worker.waits.set_helping(true);
         self.worker.forks.max_help_depth.raise_to(outer + 1);
         // What runs inside of a join may block.
         self.with_parks(Parks::Blocked, run);
         self.waits.help_depth.set(outer);
+        self.worker.waits.set_helping(outer > 0);
     }
 }

@@ -10,6 +10,7 @@ use super::events::ForkJoinEvent;
 use super::spares::DEFAULT_MAX_SPARES;
 use crate::engine::LastHandle;
 use crate::engine::events::Listener;
+use crate::engine::watchdog::{Limits, RunWarning};
 use crate::executor::{Runner, UncaughtPanic};
 use crate::machine::Topology;
 use crate::manage::PatchError;
@@ -44,6 +45,7 @@ pub struct ForkJoinBuilder {
     runner: Runner,
     clock: Clock,
     names: Option<usize>,
+    run_warnings: Limits,
     listener: Option<Listener<ForkJoinEvent>>,
     is_common: bool,
     topology: Option<Topology>,
@@ -62,6 +64,7 @@ impl ForkJoinBuilder {
             runner: Runner::default(),
             clock: Clock::system(),
             names: Some(DEFAULT_TASK_NAMES),
+            run_warnings: Limits::default(),
             listener: None,
             is_common: false,
             topology: None,
@@ -162,7 +165,48 @@ impl ForkJoinBuilder {
         self
     }
 
-    /// Keeps no metrics of tasks.
+    /// How long a task may run before an event is emitted, while it still runs. Unless told otherwise, for ever.
+    ///
+    /// It is tasks that have a limit, with all their parts, whoever runs these, and not the jobs of
+    /// [`install`](ForkJoinPool::install). A limit that [interrupts](RunWarning::interrupts) reaches the parts, too.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::forkjoin::{ForkJoinPool, RunWarning};
+    /// use millpond::time::ManualClock;
+    /// use std::sync::mpsc::sync_channel;
+    /// use std::time::Duration;
+    ///
+    /// let (hand, minute) = (ManualClock::new(), Duration::from_secs(60));
+    /// let mill = ForkJoinPool::builder("mill").clock(hand.clock()).on_event(|_| ());
+    /// let pool = mill.run_warning(RunWarning::after(minute)).build()?;
+    /// let (meet, wait) = sync_channel(0);
+    /// pool.execute(move || for () in wait {})?;
+    /// meet.send(())?; // now it runs
+    /// hand.advance(minute);
+    /// assert_eq!(pool.health().long_runs, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn run_warning(mut self, warning: RunWarning) -> Self {
+        self.run_warnings.of_all = Some(warning);
+        self
+    }
+
+    /// The same for tasks of one name, in place of the limit for all.
+    pub fn run_warning_for(mut self, name: impl Into<String>, warning: RunWarning) -> Self {
+        let name = name.into().into_boxed_str();
+        self.run_warnings.by_name.insert(name, warning);
+        self
+    }
+
+    /// The most task names that are measured one by one ([`ForkJoinPool::metrics_by_name`]). Unless told otherwise, 64.
+    /// Tasks of further names are counted together, as "others", until a name has not been in use for a minute or two.
+    pub fn max_task_names(mut self, most: usize) -> Self {
+        self.names = Some(most);
+        self
+    }
+
+    /// Keeps no metrics of tasks. Then it cannot tell either for how long a task runs: limits on that have no effect.
     pub fn without_metrics(mut self) -> Self {
         self.names = None;
         self
@@ -180,6 +224,8 @@ impl ForkJoinBuilder {
             keep_alive: self.keep_alive,
             is_fifo: self.is_fifo,
             help: self.help,
+            run_warning: self.run_warnings.of_all,
+            task_names: self.names,
         };
         PatchError::unless_none(settings.problems(&self.name))?;
         let name = self.name;
@@ -192,6 +238,7 @@ impl ForkJoinBuilder {
             runner: self.runner,
             clock: self.clock,
             names: self.names,
+            run_warnings: self.run_warnings,
             listener: self.listener,
             is_common: self.is_common,
             cache_groups: match self.topology {

@@ -5,6 +5,8 @@
 
 use super::engine::{ForkJoinEngine, MAX_PARALLELISM};
 use super::spares::{DEFAULT_MAX_SPARES, MAX_SPARES};
+use crate::engine::metrics::LabelTable;
+use crate::engine::watchdog::{RunWarning, SHORTEST_LIMIT, Supervised};
 use crate::machine::Machine;
 use crate::manage::{
     Choice, Invalid, ParameterSpec, ParameterTable, Patch, PatchError, Value, ValueType, set,
@@ -72,6 +74,9 @@ pub(super) struct Settings {
     pub(super) keep_alive: Duration,
     pub(super) is_fifo: bool,
     pub(super) help: HelpPolicy,
+    pub(super) run_warning: Option<RunWarning>,
+    /// `None` if nothing is measured.
+    pub(super) task_names: Option<usize>,
 }
 
 /// All parameters, in the order in which consoles show them.
@@ -137,6 +142,39 @@ pub(super) const TABLE: ParameterTable<Settings> = ParameterTable(&[
         get: |settings| Value::choice(settings.help.word()),
         set: |_, _| Ok(()),
     },
+    ParameterSpec {
+        name: "run_warning",
+        kind: ValueType::Optional(&ValueType::Duration {
+            min: SHORTEST_LIMIT,
+            max: Duration::MAX,
+        }),
+        unit: None,
+        default: |_| Some(Value::None),
+        is_live: true,
+        help: "A task that runs longer than this is reported, unless its name has a limit of its own.",
+        advice: "",
+        get: |settings| settings.run_warning.map(RunWarning::limit).into(),
+        // Whether it interrupts stays as it is.
+        set: |settings, value| {
+            settings.run_warning =
+                RunWarning::with_limit(settings.run_warning, value.as_duration());
+            Ok(())
+        },
+    },
+    ParameterSpec {
+        name: "max_task_names",
+        kind: ValueType::Optional(&ValueType::Integer {
+            min: 0,
+            max: usize::MAX as u64,
+        }),
+        unit: Some("names"),
+        default: |_| Some(DEFAULT_TASK_NAMES.into()),
+        is_live: false,
+        help: "Task names that are measured one by one; none if nothing is measured.",
+        advice: "",
+        get: |settings| settings.task_names.into(),
+        set: |_, _| Ok(()),
+    },
 ]);
 
 const HELPS: &[Choice] = &[
@@ -192,13 +230,15 @@ impl Config {
         }
     }
 
-    pub(super) fn settings(&self) -> Settings {
+    fn settings(&self, task_names: Option<usize>, run_warning: Option<RunWarning>) -> Settings {
         Settings {
             parallelism: self.parallelism(),
             max_spares: self.max_spares(),
             keep_alive: self.keep_alive(),
             is_fifo: self.is_fifo,
             help: self.help,
+            run_warning,
+            task_names,
         }
     }
 
@@ -222,6 +262,14 @@ impl Settings {
 }
 
 impl ForkJoinEngine {
+    /// Its parameters now.
+    pub(super) fn settings(&self) -> Settings {
+        let names = self.labels.as_ref().map(LabelTable::max_labels);
+        // In a forked process a lock may have been copied while it was held.
+        let run_warning = (!self.is_forked()).then(|| self.watchdog.limit_of_all());
+        self.config.settings(names, run_warning.flatten())
+    }
+
     /// Changes all parameters that the patch names, or none. Returns the former ones.
     pub(super) fn apply(&self, patch: &Patch) -> Result<Settings, PatchError> {
         let mut problems = TABLE.unknown(patch);
@@ -229,12 +277,20 @@ impl ForkJoinEngine {
             PatchError::unless_none(vec![Invalid::Forked])?;
         }
         let changing = self.config.changing.lock();
-        let now = self.config.settings();
+        let now = self.settings();
         let (next, further) = TABLE.resolve_known(&now, patch);
         problems.extend(further);
         PatchError::unless_none(problems)?;
         self.config.write(next);
+        let names_warning = patch.get("run_warning").is_some();
+        if names_warning {
+            self.watchdog
+                .write_limits(|limits| limits.of_all = next.run_warning);
+        }
         drop(changing);
+        if let Some(own) = self.own.upgrade().filter(|_| names_warning) {
+            own.heed_limits();
+        }
         let limits = |settings: &Settings| (settings.parallelism, settings.max_spares);
         if limits(&next) != limits(&now) {
             self.release_spares();

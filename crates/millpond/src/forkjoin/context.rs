@@ -25,6 +25,7 @@
 use super::blocking::WaitState;
 use super::deque::{Inner, Item, ScopeTag};
 use super::engine::ForkJoinEngine;
+use super::run_stop::{self, RunStop};
 use super::slot::{FIRST, PATIENT, Slot, URGENT};
 use super::worker::Worker;
 use crate::executor::RunOutcome;
@@ -72,6 +73,8 @@ pub(super) struct Context {
     /// How many tasks it had run when it gave memory back.
     pub(super) trimmed_at: Cell<u64>,
     pub(super) waits: WaitState,
+    /// Interrupts what it runs, if that takes too long.
+    pub(super) run_stop: RunStop,
 }
 
 impl Context {
@@ -89,6 +92,7 @@ impl Context {
             has_woken: Cell::new(false),
             trimmed_at: Cell::new(0),
             waits: WaitState::default(),
+            run_stop: RunStop::default(),
         }
     }
 
@@ -152,7 +156,7 @@ impl Context {
     /// Runs a job that this worker did not wait for.
     pub(super) fn run_job(&self, job: JobRef) {
         let outer = self.root.replace(job.id());
-        run_in_own_context(job);
+        self.with_run_stop(None, || run_in_own_context(job));
         self.root.set(outer);
     }
 
@@ -167,9 +171,7 @@ impl Context {
 
     /// Pushes a job that was private. The caller tells others.
     pub(super) fn push_published(&self, mut job: JobRef) {
-        if let Some(context) = task::carried() {
-            job.surround(context);
-        }
+        run_stop::surround(&mut job, Some(self));
         self.slot().deque.push_job(job, self.root.get(), None);
         self.worker.forks.published.add(1);
     }
@@ -205,9 +207,7 @@ impl Context {
 
     /// Pushes a job of that scope.
     pub(super) fn spawn(&self, mut job: JobRef, scope: ScopeTag) {
-        if let Some(context) = task::carried() {
-            job.surround(context);
-        }
+        run_stop::surround(&mut job, Some(self));
         let deque = &self.slot().deque;
         deque.push_job(job, self.root.get(), Some(scope));
         let _ = self.signal_job(true);

@@ -39,9 +39,11 @@ use super::quiescence::QuietWorkers;
 use super::sleep::Sleep;
 use super::slot::{PATIENT, Slots};
 use super::spares::{MAX_SPARES, Spares};
-use super::worker::{WorkerRecord, Workers};
+use super::worker::{Worker, WorkerRecord, Workers};
 use crate::engine::events::{EventSource, Events, Listener};
 use crate::engine::metrics::{Counter, LabelTable};
+use crate::engine::stacks::LongRuns;
+use crate::engine::watchdog::{Limits, Watchdog};
 use crate::engine::{
     AtomicCtl, ForkGuard, NotAdded, RemovedTasks, Spawn, Starts, Termination, Tombstones,
     WorkerEngine, WorkerGuard,
@@ -52,7 +54,7 @@ use crate::thread::ThreadFactory;
 use crate::time::{Clock, TimestampClock};
 use millpond_raw::recycle;
 use millpond_raw::sync::Mutex;
-use millpond_raw::sync::atomic::{Ordering, fence};
+use millpond_raw::sync::atomic::{AtomicBool, Ordering, fence};
 use millpond_raw::wait_queue::WaitQueue;
 use std::borrow::Cow;
 use std::io;
@@ -66,6 +68,8 @@ pub(super) struct ForkJoinEngine {
     pub(super) name: Cow<'static, str>,
     pub(super) own: Weak<ForkJoinEngine>,
     ctl: AtomicCtl,
+    /// True while the watchdog is armed. Beside what every submit reads.
+    pub(super) is_watched: AtomicBool,
     fork_guard: ForkGuard,
     /// Tasks and jobs from outside.
     pub(super) outside: Deque,
@@ -89,6 +93,8 @@ pub(super) struct ForkJoinEngine {
     pub(super) timestamps: TimestampClock,
     /// The labels of its metrics; `None` if it keeps none.
     pub(super) labels: Option<LabelTable>,
+    pub(super) watchdog: Watchdog,
+    pub(super) long_runs: LongRuns<Worker>,
     pub(super) events: Events<ForkJoinEngine>,
     pub(super) dropped: Mutex<DropReports>,
     /// It is the common pool, which is never shut down.
@@ -100,9 +106,11 @@ pub(super) struct ForkJoinEngine {
 pub(super) struct RareStats {
     pub(super) submitted: Counter,
     pub(super) rejected: Counter,
+    pub(super) installed: Counter,
     pub(super) wakes: Counter,
     pub(super) dropped_detached: Counter,
-    pub(super) deadlocks: Counter,
+    pub(super) futile_spins: Counter,
+    pub(super) preempted_yields: Counter,
 }
 
 /// What a pool is made of.
@@ -113,6 +121,7 @@ pub(super) struct Parts {
     pub(super) clock: Clock,
     /// The number of names it keeps metrics of; `None` for no metrics at all.
     pub(super) names: Option<usize>,
+    pub(super) run_warnings: Limits,
     pub(super) listener: Option<Listener<ForkJoinEvent>>,
     pub(super) is_common: bool,
     pub(super) cache_groups: Arc<CacheGroups>,
@@ -125,6 +134,7 @@ impl ForkJoinEngine {
             name: parts.name,
             own: Weak::clone(own),
             ctl: AtomicCtl::new(),
+            is_watched: AtomicBool::new(false),
             fork_guard: ForkGuard::new(),
             outside: Deque::default(),
             slots: Slots::new(MAX_PARALLELISM + MAX_SPARES),
@@ -144,6 +154,8 @@ impl ForkJoinEngine {
             clock: parts.clock,
             timestamps,
             labels: parts.names.map(LabelTable::new),
+            watchdog: Watchdog::new(parts.run_warnings),
+            long_runs: LongRuns::default(),
             events: Events::new(parts.listener),
             dropped: Mutex::new(DropReports::new()),
             is_common: parts.is_common,
@@ -368,6 +380,7 @@ impl WorkerEngine for ForkJoinEngine {
     }
 
     fn before_terminated(&self) {
+        self.watchdog.release_timer();
         self.report_rest();
         self.end_events();
         self.trim();

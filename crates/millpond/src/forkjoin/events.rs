@@ -3,6 +3,7 @@
 use super::engine::ForkJoinEngine;
 use crate::engine::dropped::{DropSource, DroppedDetached};
 use crate::engine::events::{EventSource, Events};
+use crate::engine::long_run::LongRun;
 use crate::executor::{DropReports, DroppedTask, ReportDrops};
 use crate::task::Cycle;
 use crate::time::Clock;
@@ -14,6 +15,8 @@ use std::sync::{Arc, Weak};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ForkJoinEvent {
+    /// A task runs longer than it should ([`RunWarning`](super::RunWarning)).
+    LongRunning(Box<LongRun>),
     /// Detached tasks were accepted and dropped before they ran.
     DroppedDetached(Box<DroppedDetached>),
     /// Tasks joined each other in a cycle. One of them got an error instead of waiting for ever.
@@ -35,6 +38,15 @@ pub enum ForkJoinEvent {
         /// How many spares there may be.
         max_spares: usize,
     },
+    /// Tasks waited although workers were idle, and the watchdog woke the workers. This must not happen: it is a bug of
+    /// millpond.
+    #[non_exhaustive]
+    LostWakeup {
+        /// The name of the pool.
+        pool: String,
+        /// The number of tasks and jobs that waited.
+        queued: usize,
+    },
     /// Events were dropped, because they came too fast.
     #[non_exhaustive]
     Dropped {
@@ -48,6 +60,7 @@ pub enum ForkJoinEvent {
 impl fmt::Display for ForkJoinEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            ForkJoinEvent::LongRunning(run) => run.fmt(f),
             ForkJoinEvent::DroppedDetached(report) => report.fmt(f),
             ForkJoinEvent::Deadlock { pool, cycle } => write!(
                 f,
@@ -61,6 +74,11 @@ impl fmt::Display for ForkJoinEvent {
                 f,
                 "{pool}: {blocked} workers are blocked and work waits, but there are no more than {max_spares} spares. \
                  It waits until a worker comes back: raise max_spares, or block less in this pool"
+            ),
+            ForkJoinEvent::LostWakeup { pool, queued } => write!(
+                f,
+                "{pool}: {queued} tasks and jobs waited although workers were idle; the workers have been woken. Please \
+                 report this as a bug of millpond"
             ),
             ForkJoinEvent::Dropped { pool, events } => write!(
                 f,
@@ -116,7 +134,7 @@ impl ForkJoinEngine {
     /// A task of a worker was the last of a cycle of joins, and has been told.
     pub(super) fn report_deadlock(self: &Arc<Self>, cycle: &Cycle) {
         let (pool, cycle) = (self.name.to_string(), cycle.clone());
-        self.rare.deadlocks.add(1);
+        self.watchdog.deadlocks.add(1);
         self.emit(move |_| ForkJoinEvent::Deadlock { pool, cycle });
     }
 }

@@ -2,6 +2,8 @@
 
 use super::ForkJoinPool;
 use super::snapshot::ForkJoinSnapshot;
+use crate::engine::health::Health;
+use crate::engine::view::WorkerView;
 use crate::manage::RunState;
 
 impl ForkJoinPool {
@@ -15,16 +17,18 @@ impl ForkJoinPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn explain(&self) -> String {
-        explain(&self.snapshot())
+        explain(&self.snapshot(), &self.health(), &self.workers())
     }
 }
 
 /// The snapshot in sentences.
-fn explain(now: &ForkJoinSnapshot) -> String {
+fn explain(now: &ForkJoinSnapshot, health: &Health, workers: &[WorkerView]) -> String {
     let mut sentences = vec![situation(now)];
     sentences.extend(waits(now));
     sentences.extend(why_nothing_runs(now));
+    sentences.extend(long_runs(health, workers));
     sentences.extend(advice(now));
+    sentences.extend(faults(health));
     sentences.join(" ")
 }
 
@@ -73,15 +77,38 @@ fn waits(now: &ForkJoinSnapshot) -> Option<String> {
     Some(format!("{waits}; {spares} (at most {}).", now.max_spares))
 }
 
+/// Tasks that have exceeded their limit, and the one that has run longest.
+fn long_runs(health: &Health, workers: &[WorkerView]) -> Option<String> {
+    let long = match health.long_running {
+        0 => return None,
+        1 => "1 task runs longer than its limit".to_owned(),
+        many => format!("{many} tasks run longer than their limits"),
+    };
+    let tasks = workers.iter().filter_map(|worker| worker.task.as_ref());
+    let longest = tasks.max_by_key(|task| task.running_for);
+    Some(match longest {
+        None => format!("{long}."),
+        Some(task) => format!(
+            "{long}; {} has run for {:.1?}, and stacks() shows where.",
+            task.label, task.running_for
+        ),
+    })
+}
+
+fn faults(health: &Health) -> Option<String> {
+    (health.lost_wakeups > 0).then(|| {
+        "Tasks have waited although workers were idle, and the watchdog had to wake them: that is a bug of millpond."
+            .to_owned()
+    })
+}
+
 /// What an operator should look at now. A fault that is over is not among them.
-pub(super) fn warnings(now: &ForkJoinSnapshot) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if now.failed_starts_in_a_row > 0 && now.state < RunState::Terminated {
-        warnings.push(format!(
-            "the last {} attempts to start a thread have failed",
-            now.failed_starts_in_a_row
-        ));
+pub(super) fn warnings(now: &ForkJoinSnapshot, health: &Health) -> Vec<String> {
+    let mut health = *health;
+    if now.state == RunState::Terminated {
+        health.failed_starts_in_a_row = 0;
     }
+    let mut warnings = health.warnings();
     if is_stuck(now) {
         warnings.push(format!(
             "{} are queued and nothing runs: all workers wait, and there are as many spares as there may be ({})",
@@ -157,17 +184,52 @@ mod tests {
         pool.build().unwrap().snapshot()
     }
 
+    fn health(now: &ForkJoinSnapshot) -> Health {
+        Health {
+            failed_starts_in_a_row: now.failed_starts_in_a_row,
+            ..Health::default()
+        }
+    }
+
+    fn told(now: &ForkJoinSnapshot) -> String {
+        explain(now, &health(now), &[])
+    }
+
+    fn warned(now: &ForkJoinSnapshot) -> Vec<String> {
+        warnings(now, &health(now))
+    }
+
+    #[test]
+    fn tasks_that_run_too_long_and_lost_wake_ups_are_told() {
+        let health = Health {
+            long_running: 2,
+            lost_wakeups: 1,
+            ..Health::default()
+        };
+        let said = explain(&snapshot(), &health, &[]);
+        assert!(
+            said.contains("2 tasks run longer than their limits."),
+            "{said}"
+        );
+        assert!(said.contains("that is a bug of millpond"), "{said}");
+        assert_eq!(
+            warnings(&snapshot(), &health).len(),
+            1,
+            "one of them is now"
+        );
+    }
+
     #[test]
     fn a_busy_pool_and_one_without_threads_say_what_would_help() {
         let mut now = snapshot();
         (now.workers, now.active, now.queued_outside) = (2, 2, 100);
-        assert!(explain(&now).contains("All workers are busy"));
+        assert!(told(&now).contains("All workers are busy"));
         (now.workers, now.active, now.failed_starts_in_a_row) = (0, 0, 3);
-        assert!(explain(&now).contains("no thread could be started for what is queued"));
-        assert!(explain(&now).contains("The last 3 attempts to start a thread have failed"));
-        assert_eq!(warnings(&now).len(), 1);
+        assert!(told(&now).contains("no thread could be started for what is queued"));
+        assert!(told(&now).contains("The last 3 attempts to start a thread have failed"));
+        assert_eq!(warned(&now).len(), 1);
         now.failed_starts_in_a_row = 0;
-        assert!(warnings(&now).is_empty(), "the fault is over");
+        assert!(warned(&now).is_empty(), "the fault is over");
     }
 
     #[test]
@@ -175,27 +237,27 @@ mod tests {
         let mut now = snapshot();
         (now.workers, now.blocked, now.joining) = (3, 2, 1);
         (now.spares, now.queued_outside) = (1, 1);
-        let said = explain(&now);
+        let said = told(&now);
         let waits = "2 workers are blocked by what they run, 1 wait in joins for parts that others run; \
                      there is 1 spare (at most 1).";
         assert!(said.contains(waits), "{said}");
         assert!(said.contains("Nothing runs: all workers wait"), "{said}");
         assert!(said.contains("raise max_spares"), "{said}");
-        assert!(warnings(&now)[0].contains("nothing runs"));
+        assert!(warned(&now)[0].contains("nothing runs"));
         now.active = 1;
-        assert!(warnings(&now).is_empty());
-        assert!(!explain(&now).contains("Nothing runs"));
+        assert!(warned(&now).is_empty());
+        assert!(!told(&now).contains("Nothing runs"));
         now.spares_exhausted = 7;
-        assert!(explain(&now).contains("7 times work had to wait"));
+        assert!(told(&now).contains("7 times work had to wait"));
         (now.active, now.searching) = (0, 1);
-        assert!(explain(&now).contains("has just been woken"));
+        assert!(told(&now).contains("has just been woken"));
     }
 
     #[test]
     fn a_worker_that_is_blocked_while_nothing_is_queued_is_no_idle_pool() {
         let mut now = snapshot();
         (now.workers, now.blocked) = (1, 1);
-        let said = explain(&now);
+        let said = told(&now);
         assert!(said.contains("1 worker is blocked by what it runs; there are no spares"));
         assert!(!said.contains("nothing to do") && !said.contains("Nothing runs"));
     }

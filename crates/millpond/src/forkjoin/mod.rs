@@ -40,6 +40,7 @@
 //! | Which pool? | that of the worker that asks, or else [`ForkJoinPool::common`]; [`ForkJoinPool::install`] runs a closure in another one |
 //! | What does a worker do while it waits? | [`HelpPolicy`] |
 //! | May a task block? | yes: a spare worker takes its place, see [`blocking()`] |
+//! | What does it do, and what is wrong? | [`ForkJoinPool::explain`], [`workers`](ForkJoinPool::workers), [`stacks`](ForkJoinPool::stacks), [`health`](ForkJoinPool::health) |
 //! | How does it end? | [`Lifecycle`](crate::executor::Lifecycle); the common pool does not |
 
 // The protocol between submitters and workers is in the header of `engine`, that of sleeping and waking in
@@ -65,6 +66,7 @@
 // | `as_executor` | the traits `Executor` and `Lifecycle` |
 // | `builder`, `config` | building a pool; its parameters, and changing them |
 // | `snapshot`, `explain`, `events` | what is shown, the trait `Managed`, the same in sentences, and what its operator is told |
+// | `watching`, `run_stop` | workers, stacks, metrics, health, what the watchdog sees; how it interrupts a task with its parts |
 
 mod as_executor;
 mod blocking;
@@ -81,6 +83,7 @@ mod install;
 pub mod parallel;
 mod quiescence;
 mod recursive;
+mod run_stop;
 mod scope;
 mod shutdown;
 mod sleep;
@@ -89,6 +92,7 @@ mod snapshot;
 mod spares;
 mod submit;
 mod wait;
+mod watching;
 mod worker;
 
 pub use blocking::blocking;
@@ -102,7 +106,11 @@ pub use scope::ForkScope;
 pub use snapshot::ForkJoinSnapshot;
 
 pub use crate::engine::dropped::DroppedDetached;
+pub use crate::engine::health::Health;
+pub use crate::engine::long_run::LongRun;
 pub use crate::engine::metrics::{Label, Metrics, TaskMetrics, Usage};
+pub use crate::engine::view::{CurrentTask, WorkerState, WorkerView};
+pub use crate::engine::watchdog::RunWarning;
 
 use crate::engine::LastHandle;
 use crate::executor::TerminationError;

@@ -12,7 +12,7 @@
 use super::context::{Context, run_in_own_context};
 use super::deque::{Inner, ScopeTag};
 use super::engine::ForkJoinEngine;
-use crate::task;
+use super::run_stop;
 use millpond_raw::forkjoin::{JobRef, PendingJobs, SpawnScope};
 use millpond_raw::park::{self, Site};
 use millpond_raw::sync::Mutex;
@@ -74,9 +74,7 @@ impl<'scope, 'env> ForkScope<'scope, 'env> {
     /// ASIDE-1
     #[cold]
     fn set_aside(&self, mut job: JobRef) {
-        if let Some(context) = task::carried() {
-            job.surround(context);
-        }
+        Context::with_current(|here| run_stop::surround(&mut job, here));
         let owner = {
             let mut aside = self.aside.lock();
             aside.jobs.push(job);

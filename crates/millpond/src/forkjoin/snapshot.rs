@@ -8,14 +8,14 @@
 //! A task is counted as submitted when the call returns, and may have run before; `submitted` is never shown below the
 //! tasks that are over.
 //!
-//! Jobs of joins and scopes are in no book: they are parts of a task, and there may be a billion of them.
+//! Jobs of joins and scopes are in no book: they are parts of a task, and there may be a billion of them. What comes from
+//! outside by `install` is counted by itself (`installed`), and its joins are not.
 
 use super::ForkJoinPool;
 use super::config::TABLE;
 use super::engine::ForkJoinEngine;
 use super::explain::warnings;
 use crate::engine::WorkerEngine;
-use crate::engine::metrics::{Metrics, TaskMetrics};
 use crate::manage::{
     Details, EngineSnapshot, Managed, Measurement, Parameter, Patch, PatchError, RunState,
     TaskLatency,
@@ -71,6 +71,9 @@ pub struct ForkJoinSnapshot {
     pub expired: u64,
     /// Tasks of these that a stop handed back.
     pub handed_back: u64,
+    /// Computations that came from threads outside and that are no tasks: calls of [`install`](ForkJoinPool::install),
+    /// joins, scopes and loops. They are in none of the counts above.
+    pub installed: u64,
     /// Jobs of joins that were made visible to other workers.
     pub published: u64,
     /// Tasks and jobs that a worker took from another one, or from outside.
@@ -124,6 +127,7 @@ impl Details for ForkJoinSnapshot {
             Measurement::new("ran_elsewhere", self.ran_elsewhere),
             Measurement::new("expired", self.expired),
             Measurement::new("handed_back", self.handed_back),
+            Measurement::new("installed", self.installed),
             Measurement::new("published", self.published),
             Measurement::new("steals", self.steals),
             Measurement::new("leaps", self.leaps),
@@ -132,7 +136,6 @@ impl Details for ForkJoinSnapshot {
             Measurement::new("parks", self.parks),
             Measurement::new("wakes", self.wakes),
             Measurement::new("thread_failures", self.thread_failures),
-            Measurement::new("failed_starts_in_a_row", self.failed_starts_in_a_row),
         ]
     }
 }
@@ -164,6 +167,7 @@ impl ForkJoinEngine {
             cancelled: 0,
             expired: 0,
             handed_back: 0,
+            installed: rare.installed.get(),
             published: 0,
             steals: 0,
             leaps: 0,
@@ -214,23 +218,6 @@ impl ForkJoinEngine {
         snapshot.parks = forks.parks;
         snapshot
     }
-
-    fn metrics_by_name(&self) -> Vec<TaskMetrics> {
-        let Some(names) = self.labels.as_ref().filter(|_| !self.is_forked()) else {
-            return Vec::new();
-        };
-        // The sums first: a label is in the table before anything is counted under it.
-        let mut sums = self.with_workers(|workers| workers.metrics());
-        let named = names.all().into_iter().map(|known| {
-            let metrics: Metrics = sums.take(known.id);
-            TaskMetrics {
-                label: known.label,
-                labels: known.labels,
-                metrics,
-            }
-        });
-        named.collect()
-    }
 }
 
 impl ForkJoinPool {
@@ -254,24 +241,6 @@ impl ForkJoinPool {
     #[doc(alias = "getActiveThreadCount")]
     pub fn snapshot(&self) -> ForkJoinSnapshot {
         self.engine.snapshot()
-    }
-
-    /// What its tasks, of each name, have waited and run.
-    ///
-    /// ```
-    /// use millpond::executor::{ExecutorExt, Lifecycle};
-    /// use millpond::forkjoin::ForkJoinPool;
-    /// use millpond::task::TaskSpec;
-    ///
-    /// let pool = ForkJoinPool::builder("mill").build()?;
-    /// pool.submit_with(TaskSpec::new().name("grind"), || ())?.join()?;
-    /// pool.close()?;
-    /// let names: Vec<_> = pool.metrics_by_name().into_iter().map(|each| each.label.to_string()).collect();
-    /// assert!(names.contains(&"grind".to_owned()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn metrics_by_name(&self) -> Vec<TaskMetrics> {
-        self.engine.metrics_by_name()
     }
 }
 
@@ -308,11 +277,19 @@ impl ForkJoinPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parameters(&self) -> Vec<Parameter> {
-        TABLE.describe(&self.engine.config.settings())
+        TABLE.describe(&self.engine.settings())
     }
 }
 
 impl Managed for ForkJoinPool {
+    fn name(&self) -> &str {
+        ForkJoinPool::name(self)
+    }
+
+    fn explain(&self) -> String {
+        ForkJoinPool::explain(self)
+    }
+
     fn engine_snapshot(&self) -> EngineSnapshot {
         let own = self.snapshot();
         let mut engine = EngineSnapshot::new(own.name.clone(), "fork-join pool", own.state);
@@ -330,8 +307,11 @@ impl Managed for ForkJoinPool {
                 TaskLatency::new(label, each.metrics.wait, each.metrics.run)
             })
             .collect();
-        engine.warnings = warnings(&own);
-        engine.with_details(own)
+        let health = self.health();
+        engine.warnings = warnings(&own, &health);
+        engine
+            .with_details(own)
+            .with_measurements(health.measurements())
     }
 
     fn parameters(&self) -> Vec<Parameter> {
@@ -361,7 +341,15 @@ mod tests {
             .collect();
         assert_eq!(
             names,
-            ["parallelism", "max_spares", "keep_alive", "fifo", "help"]
+            [
+                "parallelism",
+                "max_spares",
+                "keep_alive",
+                "fifo",
+                "help",
+                "run_warning",
+                "max_task_names"
+            ]
         );
         let patch = Patch::new().set("parallelism", 3_usize).set("fifo", true);
         let error = Managed::apply(&pool, &patch).unwrap_err();

@@ -2,10 +2,12 @@
 
 use super::context::Context;
 use super::engine::ForkJoinEngine;
+use super::run_stop;
 use super::worker::{Worker, WorkerRecord};
+use crate::engine::watchdog::Supervised;
 use crate::engine::{Identity, InlineJoins, InlineRun, Spawn, Tombstones, WorkerEngine};
 use crate::executor::{RejectReason, Rejected};
-use crate::task::{self, Cycle, Name, Task, TaskView};
+use crate::task::{Cycle, Name, Task, TaskView};
 use millpond_raw::forkjoin::JobRef;
 use millpond_raw::timestamp::Timestamp;
 use std::sync::Arc;
@@ -18,6 +20,9 @@ impl ForkJoinEngine {
             self.rare.rejected.add(1);
             Err(Rejected::new(task, reason))
         };
+        if !self.is_watchdog_armed() {
+            self.arm_watchdog();
+        }
         let identity = Identity::give(&task, Some(self.tombstones.tag()), &self.timestamps);
         // FORKJOIN-3
         let is_open = || self.ctl().read().is_running();
@@ -53,9 +58,7 @@ impl ForkJoinEngine {
     /// Accepts a job from outside. It goes back to its owner if no worker will run it.
     pub(super) fn inject(self: &Arc<Self>, mut job: JobRef) {
         let id = job.id();
-        if let Some(context) = task::carried() {
-            job.surround(context);
-        }
+        Context::with_current(|here| run_stop::surround(&mut job, here));
         // FORKJOIN-3
         let is_open = || self.ctl().read().is_running();
         if let Err(job) = self.outside.push_job_if(job, is_open) {
@@ -65,6 +68,8 @@ impl ForkJoinEngine {
         if self.signal().is_err() {
             drop(self.outside.take_job(id));
             self.recover_failed_spawn();
+        } else {
+            self.rare.installed.add(1);
         }
     }
 }

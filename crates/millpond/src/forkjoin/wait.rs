@@ -65,6 +65,7 @@ use super::context::Context;
 use super::deque::{Inner, Item};
 use super::slot::URGENT;
 use crate::interrupt;
+use crate::task::Task;
 use crate::time::Clock;
 use millpond_raw::forkjoin::JobRef;
 use millpond_raw::park::{self, Site};
@@ -200,6 +201,15 @@ impl Context {
             Item::Job(job) => self.run_job(job),
             Item::Task(task) => self.run_task_inside(task),
         }
+    }
+
+    /// Runs a task inside of a job that waits, which the policy allows. It is counted, and not measured.
+    fn run_task_inside(&self, task: Task) {
+        let (engine, worker) = (&self.engine, &self.worker);
+        let on_drop = |dropped| engine.report_dropped(dropped);
+        let run = || engine.runner.run_with(task, on_drop, |_| ());
+        let fate = self.with_run_stop(None, run);
+        worker.stats.count_inside(fate);
     }
 }
 

@@ -14,10 +14,12 @@ use super::context::Context;
 use super::deque::Item;
 use super::engine::ForkJoinEngine;
 use super::slot::{PATIENT, URGENT};
+use super::watching::WaitFlags;
 use crate::engine::metrics::{
     Counts, LabelSums, LiveRecorder, NoRecorder, Recorder, RecorderState, Target, WorkerMetrics,
     WorkerStats,
 };
+use crate::engine::watchdog::{InterruptTarget, Supervised};
 use crate::engine::{self, InlineHost, WorkerEngine, WorkerGuard, WorkerPart};
 use crate::interrupt::Search;
 use crate::manage::RunState;
@@ -27,6 +29,7 @@ use crate::time::Deadline;
 use millpond_raw::cache_padded::CachePadded;
 use millpond_raw::forkjoin::{self, Local};
 use millpond_raw::park::{self, Site, Woken};
+use millpond_raw::sync::Mutex;
 use millpond_raw::sync::chaos;
 use millpond_raw::user_code;
 use std::sync::Arc;
@@ -50,6 +53,9 @@ pub(super) struct WorkerRecord {
     pub(super) stats: CachePadded<WorkerStats>,
     pub(super) metrics: CachePadded<WorkerMetrics>,
     pub(super) forks: CachePadded<ForkStats>,
+    pub(super) waits: WaitFlags,
+    /// Interrupts the task that it runs, and no other.
+    pub(super) interrupt_target: Mutex<InterruptTarget>,
 }
 
 /// What a worker counts of jobs. Only the worker writes.
@@ -102,6 +108,8 @@ impl WorkerRecord {
             stats: CachePadded::new(WorkerStats::default()),
             metrics: CachePadded::new(WorkerMetrics::new(labels)),
             forks: CachePadded::new(ForkStats::default()),
+            waits: WaitFlags::default(),
+            interrupt_target: Mutex::new(InterruptTarget::new()),
         }
     }
 }
@@ -208,20 +216,19 @@ impl Context {
     #[inline]
     fn run_task(&self, task: Task, recorder: &impl Recorder) {
         let (engine, worker) = (&self.engine, &self.worker);
+        if !engine.is_watchdog_armed() {
+            engine.arm_watchdog();
+        }
         worker.stats.begin();
         worker.metrics.begin_turn();
         let start = recorder.start_task(&task);
-        let on_drop = |dropped| engine.report_dropped(dropped);
-        let fate = engine.runner.run_with(task, on_drop, |_| ());
+        let fate = if engine.watchdog.interrupts() {
+            self.run_interruptible(task)
+        } else {
+            let on_drop = |dropped| engine.report_dropped(dropped);
+            engine.runner.run_with(task, on_drop, |_| ())
+        };
         worker.stats.end(fate, recorder.end_task(start, fate));
-    }
-
-    /// Runs a task inside of a job that waits, which the policy allows. It is counted, and not measured.
-    pub(super) fn run_task_inside(&self, task: Task) {
-        let (engine, worker) = (&self.engine, &self.worker);
-        let on_drop = |dropped| engine.report_dropped(dropped);
-        let fate = engine.runner.run_with(task, on_drop, |_| ());
-        worker.stats.count_inside(fate);
     }
 
     /// What to run next; `None` if it is time to leave, and then the worker is uncounted already.
@@ -263,9 +270,11 @@ impl Context {
             self.slot().set_cache_group(group);
         }
         engine.sleep.begin_search();
+        self.worker.set_idle(true);
         let mut has_timed_out = false;
         loop {
             if let Some(item) = self.search() {
+                self.worker.set_idle(false);
                 self.end_search();
                 return Some(item);
             }
@@ -278,6 +287,7 @@ impl Context {
                 Judged::Sleep => {}
             }
             recorder.flush();
+            self.count_searches();
             let slept = self.sleep();
             has_timed_out = slept == Slept::TimedOut;
             if slept != Slept::Needed && self.is_surplus() {
@@ -285,6 +295,7 @@ impl Context {
             }
             if let Some(item) = self.steal_any() {
                 Search::record_wakeup();
+                self.worker.set_idle(false);
                 self.end_search();
                 return Some(item);
             }
@@ -313,6 +324,18 @@ impl Context {
         user_code::while_searching(|| {
             search.run(|| engine.has_visible_work(), || self.steal_any(), queued)
         })
+    }
+
+    /// Counts what it has spun and yielded for in vain, before it sleeps.
+    fn count_searches(&self) {
+        let (searches, rare) = (Search::take_counts(), &self.engine.rare);
+        if searches.futile_spins > 0 {
+            rare.futile_spins.add(searches.futile_spins as usize);
+        }
+        if searches.preempted_yields > 0 {
+            rare.preempted_yields
+                .add(searches.preempted_yields as usize);
+        }
     }
 
     /// The worker has found something (SLEEP-4).

@@ -10,7 +10,7 @@
 //! let (pool, timers) = (preset::fixed("mill", 2).build()?, preset::scheduled("bells", 1)?);
 //! let engines: [&dyn Managed; 2] = [&pool, &timers];
 //! for engine in engines {
-//!     println!("{}", engine.engine_snapshot());
+//!     println!("{}: {}", engine.name(), engine.explain());
 //!     for parameter in engine.parameters() {
 //!         println!("  {} = {}", parameter.name, parameter.value);
 //!     }
@@ -20,7 +20,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! An engine is [`Managed`]. It gives an [`EngineSnapshot`]: a few numbers that all engines have, and the
+//! An engine is [`Managed`]. It has a name, and explains itself in sentences. It gives an [`EngineSnapshot`]: a few numbers that all engines have, and the
 //! snapshot of its own kind. It lists its [parameters](Parameter): name, type, range, value, whether it can
 //! change live. And it takes a [`Patch`]: parameters that change together or not at all. Consoles,
 //! registries and parameter files know engines by this trait alone, so they show and change an engine that
@@ -83,6 +83,34 @@ use std::fmt;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Managed: fmt::Debug + Send + Sync {
+    /// Its name, by which registries and consoles know it.
+    ///
+    /// ```
+    /// use millpond::forkjoin::ForkJoinPool;
+    /// use millpond::manage::Managed;
+    /// use millpond::preset;
+    ///
+    /// let (pool, timers) = (preset::single("mill").build()?, preset::scheduled("bells", 1)?);
+    /// let steals = ForkJoinPool::builder("saw").build()?;
+    /// let engines: [&dyn Managed; 3] = [&pool, &timers, &steals];
+    /// assert_eq!(engines.map(Managed::name), ["mill", "bells", "saw"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn name(&self) -> &str;
+
+    /// The engine in sentences: what it does, why tasks wait, and what would help.
+    ///
+    /// ```
+    /// use millpond::manage::Managed;
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::single("mill").build()?;
+    /// let engine: &dyn Managed = &pool;
+    /// assert!(engine.explain().starts_with("mill is running and has nothing to do."));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn explain(&self) -> String;
+
     /// Its state at one moment, with all its latencies. The counts never fall from one snapshot to a later one:
     /// [`EngineSnapshot`] has the contract. Reading those takes a while if tasks have many
     /// names: the snapshot of the engine's own type has the plain numbers for less.

@@ -110,6 +110,14 @@ impl EngineInternals for ThreadPool {
 }
 
 impl Managed for ThreadPool {
+    fn name(&self) -> &str {
+        ThreadPool::name(self)
+    }
+
+    fn explain(&self) -> String {
+        ThreadPool::explain(self).to_string()
+    }
+
     fn engine_snapshot(&self) -> EngineSnapshot {
         self.as_engine_snapshot()
     }

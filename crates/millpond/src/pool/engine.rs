@@ -69,13 +69,13 @@ use super::pacer::Pacer;
 use super::rejection::RejectionCounters;
 use super::rejection::RejectionPolicy;
 use super::shed::Shedder;
-use super::stacks::LongRuns;
 use super::stats::RareStats;
 use super::task_queue::TaskQueue;
 use super::timer_leader::TimerSlot;
-use super::worker::Workers;
+use super::worker::{Worker, Workers};
 use crate::engine::events::{Events, Listener};
 use crate::engine::metrics::LabelTable;
+use crate::engine::stacks::LongRuns;
 use crate::engine::watchdog::{Limits, Watchdog};
 use crate::engine::{AtomicCtl, ForkGuard, RemovedTasks, Starts, Termination, Tombstones};
 use crate::executor::{DropReports, Runner};
@@ -123,7 +123,7 @@ pub(super) struct PoolEngine {
     pub(super) events: Events<PoolEngine>,
     pub(super) reports: Reports,
     pub(super) dropped: Mutex<DropReports>,
-    pub(super) long_runs: LongRuns,
+    pub(super) long_runs: LongRuns<Worker>,
 }
 
 /// What every submit reads and hardly any thread writes.

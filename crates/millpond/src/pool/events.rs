@@ -5,17 +5,17 @@
 
 use super::PoolSnapshot;
 use super::engine::PoolEngine;
-use super::stacks::Seen;
-use super::view::WorkerView;
 use crate::engine::dropped::{DropSource, DroppedDetached};
 use crate::engine::events::{EventSource, Events};
-use crate::engine::metrics::Label;
+use crate::engine::long_run::{LongRun, indented};
+use crate::engine::stacks::{self, Seen};
+use crate::engine::view::WorkerView;
+use crate::engine::watchdog::Supervised;
 use crate::executor::{DropReports, DroppedTask, RejectReason, ReportDrops};
 use crate::task::Cycle;
 use crate::time::Clock;
 use millpond_raw::sync::Mutex;
 use std::fmt;
-use std::panic::Location;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -103,48 +103,6 @@ pub struct RejectionReport {
     pub stacks: Vec<String>,
 }
 
-/// A task that runs longer than it should.
-///
-/// ```
-/// use millpond::executor::{ExecutorExt, Lifecycle};
-/// use millpond::pool::{PoolEvent, RunWarning, ThreadPool};
-/// use std::sync::mpsc;
-/// use std::time::Duration;
-///
-/// let (tell, told) = mpsc::channel();
-/// let limit = Duration::from_millis(20);
-/// let pool = ThreadPool::builder("mill").core(1).run_warning(RunWarning::after(limit));
-/// let pool = pool.on_event(move |event| drop(tell.send(event.clone()))).build()?;
-/// let (say, hear) = mpsc::channel::<()>();
-/// pool.execute(move || drop(hear.recv()))?;
-/// let PoolEvent::LongRunning(run) = told.recv()? else { panic!("nothing else has happened") };
-/// assert!(run.running_for >= limit && !run.is_interrupted);
-/// drop(say);
-/// pool.close()?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct LongRun {
-    /// The name of the pool.
-    pub pool: String,
-    /// The name of the task, or the location where it was created.
-    pub label: Label,
-    /// The location where it was created.
-    pub location: Option<&'static Location<'static>>,
-    /// How long it has been running.
-    pub running_for: Duration,
-    /// The limit that it exceeds.
-    pub limit: Duration,
-    /// True if it has been interrupted for that.
-    pub is_interrupted: bool,
-    /// The worker that runs it.
-    pub worker: WorkerView,
-    /// The stack when the task was found to run too long. Needs the feature `stack-dump`; otherwise it says so, and
-    /// so it does if the task ended before its stack could be taken.
-    pub stack: String,
-}
-
 impl fmt::Display for PoolEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -191,33 +149,6 @@ impl fmt::Display for RejectionReport {
         }
         Ok(())
     }
-}
-
-impl fmt::Display for LongRun {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}: {} has been running for {:.1?}, its limit is {:.1?}{}\n  {}",
-            self.pool,
-            self.label,
-            self.running_for,
-            self.limit,
-            if self.is_interrupted {
-                ", and has been interrupted"
-            } else {
-                ""
-            },
-            self.worker,
-        )?;
-        indented(f, &self.stack)
-    }
-}
-
-fn indented(f: &mut fmt::Formatter<'_>, lines: &str) -> fmt::Result {
-    for line in lines.lines() {
-        write!(f, "\n      {line}")?;
-    }
-    Ok(())
 }
 
 /// Limits how often rejections are reported, and counts those that were not.
@@ -298,7 +229,7 @@ impl PoolEngine {
             std::mem::take(&mut state.rejections)
         };
         let workers = self.with_workers(|workers| workers.list());
-        let seen: Vec<Seen> = workers.iter().map(Seen::now).collect();
+        let seen: Vec<_> = workers.iter().map(Seen::now).collect();
         let report = RejectionReport {
             reason: reason.to_string(),
             label: label(),
@@ -310,8 +241,8 @@ impl PoolEngine {
                 .collect(),
             stacks: Vec::new(),
         };
-        self.emit(move |engine| {
-            let stacks = engine.stacks_of_seen(&seen);
+        self.emit(move |_| {
+            let stacks = stacks::of_seen(&seen);
             PoolEvent::Rejected(Box::new(RejectionReport { stacks, ..report }))
         });
     }

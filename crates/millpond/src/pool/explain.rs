@@ -10,9 +10,9 @@ mod wording;
 
 use super::PoolSnapshot;
 use super::ThreadPool;
-use super::health::Health;
-use super::view::WorkerView;
+use crate::engine::health::Health;
 use crate::engine::metrics::TaskMetrics;
+use crate::engine::view::WorkerView;
 use crate::machine::Machine;
 use crate::task::{self, BlockedJoin, DetectedCycle};
 use std::fmt;

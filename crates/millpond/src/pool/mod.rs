@@ -60,7 +60,7 @@
 // | `shed`, `pacer` | which tasks are shed under overload; how long the queue needs to drain |
 // | `hooks`, `events`, `explain` | what users are told |
 // | `stats`, `snapshot`, `view` | what is counted and shown |
-// | `health`, `stacks` | what the watchdog sees, and the stacks of workers |
+// | `health` | what the watchdog sees |
 
 mod admission;
 mod as_executor;
@@ -79,7 +79,6 @@ mod shed;
 mod shutdown;
 mod snapshot;
 mod spawn;
-mod stacks;
 mod stats;
 mod submit;
 mod task_queue;
@@ -89,17 +88,18 @@ mod worker;
 
 pub use admission::{Situation, Step, decide};
 pub use builder::PoolBuilder;
-pub use events::{LongRun, PoolEvent, RejectionReport};
+pub use events::{PoolEvent, RejectionReport};
 pub use explain::{Explanation, Facts, explain};
-pub use health::Health;
 pub use hooks::{Ended, Hooks, TaskInfo};
 pub use rejection::{RejectionContext, RejectionHandler, RejectionPolicy};
 pub use snapshot::PoolSnapshot;
 pub use task_queue::Queue;
-pub use view::{CurrentTask, WorkerView};
 
 pub use crate::engine::dropped::DroppedDetached;
+pub use crate::engine::health::Health;
+pub use crate::engine::long_run::LongRun;
 pub use crate::engine::metrics::{Label, Metrics, TaskMetrics, Usage};
+pub use crate::engine::view::{CurrentTask, WorkerState, WorkerView};
 pub use crate::engine::watchdog::RunWarning;
 
 use crate::engine::LastHandle;

@@ -1,7 +1,7 @@
 //! The state of a pool at one moment.
 
+use super::ThreadPool;
 use super::engine::PoolEngine;
-use super::{Health, ThreadPool};
 use crate::engine::metrics::Counts;
 use crate::manage::{
     CoDel, Details, EngineSnapshot, Growth, Measurement, OverloadOrder, RunState, TaskLatency,
@@ -249,41 +249,11 @@ impl ThreadPool {
                 TaskLatency::new(label, each.metrics.wait, each.metrics.run)
             })
             .collect();
-        engine.warnings = warnings(&health);
-        let health = vec![
-            Measurement::new("lost_wakeups", health.lost_wakeups),
-            Measurement::new("long_runs", health.long_runs),
-            Measurement::new("deadlocks", health.deadlocks),
-            Measurement::new("failed_starts_in_a_row", health.failed_starts_in_a_row),
-            Measurement::new("surplus_workers", health.surplus_workers),
-            Measurement::new("futile_spins", health.futile_spins),
-            Measurement::new("preempted_yields", health.preempted_yields),
-        ];
-        engine.with_details(pool).with_measurements(health)
+        engine.warnings = health.warnings();
+        engine
+            .with_details(pool)
+            .with_measurements(health.measurements())
     }
-}
-
-/// A sentence for each thing that is wrong now, as [`Health::is_healthy`] sees it.
-fn warnings(health: &Health) -> Vec<String> {
-    let lately = health.has_lost_wakeup_lately();
-    let faults = [
-        (
-            "failed attempts in a row to start a worker",
-            health.failed_starts_in_a_row,
-        ),
-        (
-            "running tasks that have exceeded the limit of their run warning",
-            health.long_running as u64,
-        ),
-        (
-            "lost wake-ups, the last one within a minute (a bug of the queue, if that is your own, or of millpond)",
-            if lately { health.lost_wakeups } else { 0 },
-        ),
-    ];
-    let found = faults.into_iter().filter(|(_, count)| *count > 0);
-    found
-        .map(|(what, count)| format!("{what}: {count}"))
-        .collect()
 }
 
 impl PoolEngine {

@@ -31,7 +31,7 @@
 // | file | what |
 // |---|---|
 // | `trait_impls` | a scheduled pool as an executor, with a life cycle, managed |
-// | `builder`, `series_builder`, `parameters`, `snapshot` | describing a pool and a series; changing and reading parameters; snapshots |
+// | `builder`, `series_builder`, `parameters`, `snapshot`, `explain` | describing a pool and a series; changing and reading parameters; snapshots, and the same in sentences |
 // | `core` | the overview and its invariants; what the handles, tasks and series of a pool share |
 // | `state` | the state under the pool's lock, and the slot that it lives in |
 // | `pending` | the queue of pending entries |
@@ -55,6 +55,7 @@ mod cron;
 mod dispatch;
 mod dispatcher;
 mod event;
+mod explain;
 mod failure;
 mod handed_over;
 mod handle;

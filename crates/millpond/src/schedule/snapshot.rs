@@ -243,6 +243,11 @@ impl Details for ScheduleSnapshot {
 }
 
 impl<E: Executor + 'static> ScheduledPool<E> {
+    /// Whether nothing that becomes due can run.
+    pub(super) fn is_executor_down(&self, state: RunState) -> bool {
+        state == RunState::Running && self.core.is_executor_down.load(Ordering::Relaxed)
+    }
+
     /// Its workers are those of the executor, so it has none.
     pub(super) fn as_engine_snapshot(&self) -> EngineSnapshot {
         let own = self.snapshot();
@@ -254,9 +259,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         engine.rejected = own.rejected;
         engine.cancelled = own.cancelled;
         engine.lateness = own.lateness.clone();
-        let is_executor_down =
-            own.state == RunState::Running && self.core.is_executor_down.load(Ordering::Relaxed);
-        if is_executor_down {
+        if self.is_executor_down(own.state) {
             let what = "the executor below is shut down: tasks that become due are cancelled";
             engine.warnings.push(what.to_owned());
         }

@@ -170,6 +170,14 @@ impl<E: Executor + 'static> Lifecycle for ScheduledPool<E> {
 /// The schedule itself. The executor below is another engine, with its own handle
 /// ([`executor`](ScheduledPool::executor)).
 impl<E: Executor + 'static> Managed for ScheduledPool<E> {
+    fn name(&self) -> &str {
+        ScheduledPool::name(self)
+    }
+
+    fn explain(&self) -> String {
+        ScheduledPool::explain(self)
+    }
+
     fn engine_snapshot(&self) -> EngineSnapshot {
         self.as_engine_snapshot()
     }

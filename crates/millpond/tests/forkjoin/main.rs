@@ -13,11 +13,13 @@ mod context;
 mod ends;
 mod helping;
 mod joins;
+mod pairs;
 mod parallel;
 mod recursive;
 mod scopes;
 mod sorting;
 mod tasks;
+mod watching;
 
 use millpond::forkjoin::{self, ForkJoinPool};
 use std::time::{Duration, Instant};

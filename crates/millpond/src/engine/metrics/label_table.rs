@@ -32,6 +32,8 @@
 //! show under the next label that has the place.
 
 use super::label::{Label, LabelId};
+use super::label_metrics::LabelSums;
+use super::values::{Metrics, TaskMetrics};
 use crate::task::Task;
 use millpond_raw::cache_padded::CachePadded;
 use millpond_raw::sync::Mutex;
@@ -136,6 +138,11 @@ impl LabelTable {
         self.max + 1
     }
 
+    /// The most labels, the others not included.
+    pub(crate) fn max_labels(&self) -> usize {
+        self.max
+    }
+
     #[inline]
     pub(super) fn round(&self) -> u64 {
         self.round.load(Ordering::Relaxed)
@@ -233,6 +240,34 @@ impl LabelTable {
             }
         });
         known.collect()
+    }
+
+    /// What was measured of each label, those whose tasks ran longest in total first. `rejected` is the number of
+    /// rejections counted under an index. The sums are taken before this is called: a label is in the table before
+    /// anything is counted under it.
+    pub(crate) fn by_name(
+        &self,
+        mut sums: LabelSums,
+        rejected: impl Fn(LabelId) -> u64,
+    ) -> Vec<TaskMetrics> {
+        let named = self.all().into_iter().map(|known| {
+            let rejected = rejected(known.id) + known.rejected_more;
+            let metrics = Metrics {
+                rejected: rejected.saturating_sub(known.rejected_less),
+                ..sums.take(known.id)
+            };
+            TaskMetrics {
+                label: known.label,
+                labels: known.labels,
+                metrics,
+            }
+        });
+        let mut all: Vec<_> = named.collect();
+        // The others come first, and get what belongs to no label any more.
+        all[0].metrics.merge(&sums.rest());
+        all.retain(|named| named.metrics != Metrics::default());
+        all.sort_by_key(|named| std::cmp::Reverse(named.metrics.run.total()));
+        all
     }
 
     /// True if a newcomer has been turned away.

@@ -49,6 +49,15 @@ pub struct Metrics {
 }
 
 impl Metrics {
+    /// Those of all names together.
+    pub(crate) fn sum(named: &[TaskMetrics]) -> Self {
+        let mut sum = Metrics::default();
+        for each in named {
+            sum.merge(&each.metrics);
+        }
+        sum
+    }
+
     pub(crate) fn merge(&mut self, other: &Metrics) {
         self.completed += other.completed;
         self.panicked += other.panicked;

@@ -111,6 +111,18 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    /// Sets the limit of one name; `None` for that of all.
+    pub(crate) fn set_for(&mut self, name: &str, warning: Option<RunWarning>) {
+        match warning {
+            Some(warning) => {
+                self.by_name.insert(name.into(), warning);
+            }
+            None => {
+                self.by_name.remove(name);
+            }
+        }
+    }
+
     pub(super) fn of(&self, label: &Label) -> Option<RunWarning> {
         let own = match label {
             Label::Name(name) => self.by_name.get(&**name),

@@ -49,8 +49,13 @@ pub use limits::RunWarning;
 pub(crate) use interrupt::InterruptTarget;
 pub(crate) use limits::{Limits, SHORTEST as SHORTEST_LIMIT};
 
-use super::events::EventSource;
+use super::dropped::DropSource;
+use super::health::Health;
+use super::long_run::{self, LongRun};
 use super::metrics::{Counter, Label, LabelId, RunningTask};
+use super::stacks::LongRuns;
+use super::view::{WorkerState, WorkerView};
+use super::workers::ThreadInfo;
 use crate::time::{
     Alarm, NoTimerThread, Owner, TimerHold, TimestampClock, Work, drop_off_timer, run_off_timer,
 };
@@ -129,12 +134,18 @@ pub(crate) trait SupervisedWorker {
 
     /// Interrupts the task that it runs.
     fn interrupt_target(&self) -> &Mutex<InterruptTarget>;
+
+    /// Its thread, once that has started.
+    fn thread(&self) -> Option<&ThreadInfo>;
+
+    /// What it does, for those that look at it.
+    fn state(&self) -> WorkerState;
 }
 
 /// An engine, as the watchdog sees it.
-pub(crate) trait Supervised: EventSource {
+pub(crate) trait Supervised: DropSource {
     /// Its workers.
-    type Worker: SupervisedWorker;
+    type Worker: SupervisedWorker + Send + Sync + 'static;
 
     /// Its watchdog.
     fn watchdog(&self) -> &Watchdog;
@@ -181,11 +192,38 @@ pub(crate) trait Supervised: EventSource {
     /// Counts that the timer got no thread.
     fn timer_unavailable(&self);
 
-    /// Reports a task that runs too long. It must not take long: this may be the timer's thread.
-    fn report_long_run(self: &Arc<Self>, worker: &Arc<Self::Worker>, overrun: Overrun);
+    /// Long runs whose stacks are to be copied.
+    fn long_runs(&self) -> &LongRuns<Self::Worker>;
 
-    /// Reports that so many tasks waited while workers were idle.
-    fn report_lost_wakeup(self: &Arc<Self>, queued: usize);
+    /// The event that a task runs too long.
+    fn long_running_event(&self, run: Box<LongRun>) -> Self::Event;
+
+    /// The event that so many tasks waited while workers were idle.
+    fn lost_wakeup_event(&self, queued: usize) -> Self::Event;
+
+    /// What a worker does now.
+    fn view(&self, worker: &Self::Worker, now: Timestamp) -> WorkerView {
+        WorkerView::of(worker, self.timestamps(), |id| self.label(id), now)
+    }
+
+    /// What the watchdog knows of its health. Nothing of now in a forked process, which has no workers, and where a lock
+    /// may have been copied while it was held.
+    fn watchdog_health(&self, is_forked: bool) -> Health {
+        let watchdog = self.watchdog();
+        let (long_running, since_lost_wakeup) = if is_forked {
+            (0, None)
+        } else {
+            (self.long_running(), self.since_lost_wakeup())
+        };
+        Health {
+            long_running,
+            since_lost_wakeup,
+            lost_wakeups: watchdog.lost_wakeups.get(),
+            long_runs: watchdog.long_runs.get(),
+            deadlocks: watchdog.deadlocks.get(),
+            ..Health::default()
+        }
+    }
 
     /// The number of tasks that are running and have exceeded their limits.
     fn long_running(&self) -> usize {
@@ -513,7 +551,7 @@ fn look_at<E: Supervised>(
         is_interrupted,
         now,
     };
-    engine.report_long_run(worker, overrun);
+    long_run::report(engine, worker, overrun);
     None
 }
 
@@ -537,5 +575,5 @@ fn find_lost_wakeup<E: Supervised>(engine: &Arc<E>, workers: &[Arc<E::Worker>]) 
     let now = engine.timestamps().now();
     watchdog.state.lock().lost_wakeup_at = Some(now);
     engine.wake_idle_workers();
-    engine.report_lost_wakeup(queued);
+    engine.emit(move |engine| engine.lost_wakeup_event(queued));
 }

@@ -14,12 +14,13 @@
 //! | what | how |
 //! |---|---|
 //! | begin | [`over`] a slice, a vector, a range of integers; [`chunks`], [`chunks_mut`] |
+//! | number them, pair them | [`enumerate`](Parallel::enumerate), [`zip`](Parallel::zip) |
 //! | change the items | [`map`](Parallel::map), [`map_init`](Parallel::map_init), [`filter`](Parallel::filter) |
 //! | use each | [`for_each`](Parallel::for_each), [`try_for_each`](Parallel::try_for_each) |
 //! | make one of all | [`fold`](Parallel::fold), [`reduce`](Parallel::reduce), [`sum`](Parallel::sum), [`count`](Parallel::count), [`min_by`](Parallel::min_by), [`max_by`](Parallel::max_by) |
 //! | look for one | [`find_any`](Parallel::find_any) |
 //! | keep all, in order | [`collect`](Parallel::collect) |
-//! | sort | [`sort`], [`sort_by`] (stable); [`sort_unstable`], [`sort_unstable_by`] |
+//! | sort | [`sort`], [`sort_by`], [`sort_by_key`] (stable); [`sort_unstable`], [`sort_unstable_by`], [`sort_unstable_by_key`] |
 //!
 //! All of it runs in the pool of the worker that calls it, or else in [`ForkJoinPool::common`](super::ForkJoinPool::common);
 //! `pool.install(|| ..)` chooses another one. When there is nobody to help, it runs in the caller.
@@ -38,21 +39,23 @@
 // | file | what it holds |
 // |---|---|
 // | `pipeline` | `Parallel`: what users call |
-// | `source` | what can be split and iterated over |
+// | `source`, `pairs` | what can be split and iterated over; items with their numbers, and pairs |
 // | `stage` | what is done with each item |
 // | `sink` | what is made of the items of a part, and of two parts |
 // | `drive` | the loop of a part: blocks, and when it splits |
 // | `sort` | sorting |
 
 mod drive;
+mod pairs;
 mod pipeline;
 mod sink;
 mod sort;
 mod source;
 mod stage;
 
+pub use pairs::{Enumerated, Zipped};
 pub use pipeline::{Parallel, chunks, chunks_mut, over};
-pub use sort::{sort, sort_by, sort_unstable, sort_unstable_by};
+pub use sort::{sort, sort_by, sort_by_key, sort_unstable, sort_unstable_by, sort_unstable_by_key};
 pub use source::{Chunks, ChunksMut, IntoSource, Items, ItemsMut, Owned, Source, Span};
 pub use stage::{AsIs, Filter, Map, MapInit, Stage};
 

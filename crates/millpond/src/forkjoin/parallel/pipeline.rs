@@ -1,6 +1,7 @@
 //! Loops, as users write them.
 
 use super::drive::{Loop, Stop};
+use super::pairs::{Enumerated, Zipped};
 use super::sink::{Best, Collect, FindAny, Fold, ForEach, Sink, Summed, TryForEach};
 use super::source::{Chunks, ChunksMut, IntoSource, Source};
 use super::stage::{AsIs, Filter, Map, MapInit, Stage};
@@ -84,6 +85,35 @@ impl<S> Parallel<S, AsIs> {
     fn new(source: S) -> Self {
         let stage = AsIs;
         Parallel { source, stage }
+    }
+}
+
+impl<S: Source> Parallel<S, AsIs> {
+    /// Each item with its number, from 0. It comes first in the chain: behind a filter a part does not know how many items
+    /// others have left.
+    ///
+    /// ```
+    /// use millpond::forkjoin::parallel;
+    ///
+    /// let mut sacks = vec![0; 4];
+    /// parallel::over(&mut sacks).enumerate().for_each(|(number, sack)| *sack = number * 10);
+    /// assert_eq!(sacks, [0, 10, 20, 30]);
+    /// ```
+    pub fn enumerate(self) -> Parallel<Enumerated<S>, AsIs> {
+        Parallel::new(Enumerated::new(self.source))
+    }
+
+    /// Each item with the one of `other` in the same place, as far as both go. It comes first in the chain, too.
+    ///
+    /// ```
+    /// use millpond::forkjoin::parallel;
+    ///
+    /// let (mut sum, more) = (vec![1, 2, 3], [10, 20, 30]);
+    /// parallel::over(&mut sum).zip(&more).for_each(|(sum, more)| *sum += more);
+    /// assert_eq!(sum, [11, 22, 33]);
+    /// ```
+    pub fn zip<I: IntoSource>(self, other: I) -> Parallel<Zipped<S, I::Source>, AsIs> {
+        Parallel::new(Zipped::new(self.source, other.into_source()))
     }
 }
 
@@ -315,7 +345,7 @@ impl<S: Source, O: Stage<S::Item>> Parallel<S, O> {
         self.run(&FindAny { wanted, stop }, stop)
     }
 
-    /// All items, in their order.
+    /// All items, in their order. Other collections are made of the vector: `.collect().into_iter().collect()`.
     ///
     /// ```
     /// use millpond::forkjoin::parallel;

@@ -77,6 +77,25 @@ pub fn sort_by<T: Send>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering + 
     });
 }
 
+/// Sorts the slice by what `key` makes of each item; items with equal keys keep their order. `key` is called for each
+/// comparison.
+///
+/// # Panics
+///
+/// If `key` does, or may if the order of keys is not total. All items are still there then.
+///
+/// ```
+/// use millpond::forkjoin::parallel;
+///
+/// let mut sacks = vec!["wheat", "rye", "oats"];
+/// parallel::sort_by_key(&mut sacks, |name| name.len());
+/// assert_eq!(sacks, ["rye", "oats", "wheat"]);
+/// ```
+#[doc(alias = "par_sort_by_key")]
+pub fn sort_by_key<T: Send, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K + Sync) {
+    sort_by(items, |a, b| key(a).cmp(&key(b)));
+}
+
 /// Sorts the slice, and may exchange equal items.
 ///
 /// # Panics
@@ -130,6 +149,26 @@ pub fn sort_unstable_by<T: Send>(items: &mut [T], compare: impl Fn(&T, &T) -> Or
         let limit = 2 * items.len().ilog2();
         quicksort(items, piece, limit, &compare);
     });
+}
+
+/// Sorts the slice by what `key` makes of each item, and may exchange items with equal keys. `key` is called for each
+/// comparison. It allocates nothing itself.
+///
+/// # Panics
+///
+/// If `key` does, or may if the order of keys is not total. All items are still there then.
+///
+/// ```
+/// use millpond::forkjoin::parallel;
+/// use std::cmp::Reverse;
+///
+/// let mut sacks = vec![1, 3, 2];
+/// parallel::sort_unstable_by_key(&mut sacks, |sack| Reverse(*sack));
+/// assert_eq!(sacks, [3, 2, 1]);
+/// ```
+#[doc(alias = "par_sort_unstable_by_key")]
+pub fn sort_unstable_by_key<T: Send, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K + Sync) {
+    sort_unstable_by(items, |a, b| key(a).cmp(&key(b)));
 }
 
 fn workers() -> usize {

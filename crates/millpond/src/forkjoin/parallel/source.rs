@@ -30,9 +30,12 @@ pub trait Source: Sized + Send + sealed::Sealed {
 
     /// Takes the first `count` items, of which there are at least as many.
     fn take(&mut self, count: usize) -> Self::Block<'_>;
+
+    /// Drops all but the first `len` items.
+    fn truncate(&mut self, len: usize);
 }
 
-mod sealed {
+pub(super) mod sealed {
     pub trait Sealed {}
 }
 
@@ -74,6 +77,10 @@ impl<'s, T: Sync> Source for Items<'s, T> {
         self.0 = rest;
         block.iter()
     }
+
+    fn truncate(&mut self, len: usize) {
+        self.0 = &self.0[..len.min(self.0.len())];
+    }
 }
 
 /// The items of a slice, to be changed.
@@ -103,6 +110,11 @@ impl<'s, T: Send> Source for ItemsMut<'s, T> {
         let (block, rest) = mem::take(&mut self.0).split_at_mut(count);
         self.0 = rest;
         block.iter_mut()
+    }
+
+    fn truncate(&mut self, len: usize) {
+        let len = len.min(self.0.len());
+        self.0 = mem::take(&mut self.0).split_at_mut(len).0;
     }
 }
 
@@ -145,6 +157,10 @@ impl<'s, T: Sync> Source for Chunks<'s, T> {
         let (block, rest) = self.slice.split_at(items);
         self.slice = rest;
         block.chunks(self.size)
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.slice = &self.slice[..items_in(len, self.size, self.slice.len())];
     }
 }
 
@@ -192,6 +208,11 @@ impl<'s, T: Send> Source for ChunksMut<'s, T> {
         self.slice = rest;
         block.chunks_mut(self.size)
     }
+
+    fn truncate(&mut self, len: usize) {
+        let items = items_in(len, self.size, self.slice.len());
+        self.slice = mem::take(&mut self.slice).split_at_mut(items).0;
+    }
 }
 
 const EMPTY_CHUNKS: &str = "chunks need at least one item each: the size must not be 0";
@@ -227,6 +248,14 @@ impl<T: Send> Source for Owned<T> {
     fn take(&mut self, count: usize) -> Self::Block<'_> {
         self.0.by_ref().take(count)
     }
+
+    fn truncate(&mut self, len: usize) {
+        if len < self.0.len() {
+            let mut items: Vec<T> = mem::take(&mut self.0).collect();
+            items.truncate(len);
+            self.0 = items.into_iter();
+        }
+    }
 }
 
 /// Integers in order.
@@ -260,6 +289,10 @@ macro_rules! integers {
                 let block = SpanIter { start: self.start, steps: 0..count };
                 self.skip(count);
                 block
+            }
+
+            fn truncate(&mut self, len: usize) {
+                self.len = self.len.min(len);
             }
         }
 

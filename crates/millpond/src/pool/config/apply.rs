@@ -2,6 +2,7 @@
 
 use super::capacity::CapacityTurn;
 use super::{ColdConfig, Config, TABLE};
+use crate::engine::metrics::LabelTable;
 use crate::engine::watchdog::Supervised;
 use crate::manage::{Invalid, Parameter, Patch, PatchError};
 use crate::pool::RejectionPolicy;
@@ -108,7 +109,7 @@ impl PoolEngine {
     }
 
     fn task_names(&self) -> Option<usize> {
-        self.labels.as_ref().map(|labels| labels.len() - 1)
+        self.labels.as_ref().map(LabelTable::max_labels)
     }
 
     /// The parameters now, and those that the patch leads to, if nothing is wrong with what it names.

@@ -1,11 +1,11 @@
 //! Facts made by hand.
 
+use crate::engine::health::Health;
 use crate::engine::metrics::{Label, Metrics, TaskMetrics, Usage};
+use crate::engine::view::{CurrentTask, WorkerState, WorkerView};
 use crate::manage::{Growth, OverloadOrder, RunState};
 use crate::pool::PoolSnapshot;
 use crate::pool::explain::{Facts, explain};
-use crate::pool::health::Health;
-use crate::pool::view::{CurrentTask, WorkerView};
 use std::time::Duration;
 
 pub(super) fn ms(count: u64) -> Duration {
@@ -122,6 +122,7 @@ impl Facts {
             thread: Some(format!("mill-{number}")),
             tid: None,
             age: Duration::ZERO,
+            state: WorkerState::Running,
             task: Some(CurrentTask {
                 label: Label::Name(name.into()),
                 location: None,

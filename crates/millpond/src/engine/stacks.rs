@@ -11,10 +11,8 @@
 //! there is none. The copy is ordered between the two readings: the handler's answer publishes all that the worker did
 //! before it, and the question follows the first reading.
 
-use super::engine::PoolEngine;
-use super::events::{LongRun, PoolEvent};
-use super::worker::Worker;
-use crate::engine::events::EventSource;
+use super::long_run::LongRun;
+use super::watchdog::{Supervised, SupervisedWorker};
 use crate::stack::{self, DEFAULT_TIMEOUT, StackSnapshot, Symbolizer};
 use crate::thread::Threads;
 use crate::thread::on_demand::{Demand, Drain, Drainer, Next, OnDemand};
@@ -26,25 +24,25 @@ use std::time::Instant;
 /// The maximum of long runs that wait for their stacks to be copied. Further ones are reported without.
 const MAX_QUEUED: usize = 64;
 
-const ENDED: &str = "no stack: the task ended before it could be taken";
+pub(crate) const ENDED: &str = "no stack: the task ended before it could be taken";
 const BEGUN: &str = "no stack: the worker began a task before it could be taken";
 const TOO_MANY: &str = "no stack: too many were to be taken at once";
 const NO_THREAD: &str = "no stack: its thread has not begun";
 
 /// A worker, and the task that it was seen to run.
-pub(super) struct Seen {
-    worker: Arc<Worker>,
+pub(crate) struct Seen<W> {
+    worker: Arc<W>,
     /// The number of the task, counted by the worker; `None` if it ran none.
     turn: Option<u64>,
 }
 
-impl Seen {
-    pub(super) fn now(worker: &Arc<Worker>) -> Self {
-        let running = worker.metrics.running();
+impl<W: SupervisedWorker> Seen<W> {
+    pub(crate) fn now(worker: &Arc<W>) -> Self {
+        let running = worker.running();
         Seen::at(worker, running.map(|running| running.turn))
     }
 
-    pub(super) fn at(worker: &Arc<Worker>, turn: Option<u64>) -> Self {
+    pub(crate) fn at(worker: &Arc<W>, turn: Option<u64>) -> Self {
         Seen {
             worker: Arc::clone(worker),
             turn,
@@ -57,7 +55,7 @@ impl Seen {
             // The copy says so.
             return Ok(());
         }
-        let turn = self.worker.metrics.running().map(|now| now.turn);
+        let turn = self.worker.running().map(|now| now.turn);
         match self.turn {
             _ if turn == self.turn => Ok(()),
             Some(_) => Err(ENDED),
@@ -70,21 +68,32 @@ impl Seen {
 type Copied = Result<StackSnapshot, String>;
 
 /// Long runs whose stacks are to be copied.
-#[derive(Default)]
-pub(super) struct LongRuns {
-    state: Mutex<State>,
+pub(crate) struct LongRuns<W> {
+    state: Mutex<State<W>>,
 }
 
-#[derive(Default)]
-struct State {
-    queue: Vec<(Seen, LongRun)>,
+struct State<W> {
+    queue: Vec<(Seen<W>, LongRun)>,
     thread: OnDemand,
     #[cfg(test)]
     copied: u64,
 }
 
-impl LongRuns {
-    fn push(&self, seen: Seen, run: LongRun) -> Result<Demand, Box<LongRun>> {
+impl<W> Default for LongRuns<W> {
+    fn default() -> Self {
+        LongRuns {
+            state: Mutex::new(State {
+                queue: Vec::new(),
+                thread: OnDemand::default(),
+                #[cfg(test)]
+                copied: 0,
+            }),
+        }
+    }
+}
+
+impl<W> LongRuns<W> {
+    fn push(&self, seen: Seen<W>, run: LongRun) -> Result<Demand, Box<LongRun>> {
         let mut state = self.state.lock();
         if state.queue.len() >= MAX_QUEUED {
             return Err(Box::new(run));
@@ -99,88 +108,91 @@ impl LongRuns {
     }
 
     #[cfg(all(test, not(any(millpond_loom, millpond_shuttle, millpond_plain_memory))))]
-    fn copied(&self) -> u64 {
+    pub(crate) fn copied(&self) -> u64 {
         self.state.lock().copied
     }
 }
 
-impl PoolEngine {
-    /// The stacks of workers, one text each.
-    pub(super) fn stacks_of(&self, workers: &[Arc<Worker>]) -> Vec<String> {
-        texts_of(copy(workers.iter()))
-    }
+/// The stacks of workers, one text each.
+pub(crate) fn of<W: SupervisedWorker>(workers: &[Arc<W>]) -> Vec<String> {
+    texts_of(copy(workers.iter()))
+}
 
-    /// The same; the text of a worker that has gone on to another task says so.
-    pub(super) fn stacks_of_seen(&self, seen: &[Seen]) -> Vec<String> {
-        texts_of(copy_seen(seen))
-    }
+/// The same; the text of a worker that has gone on to another task says so.
+pub(crate) fn of_seen<W: SupervisedWorker>(seen: &[Seen<W>]) -> Vec<String> {
+    texts_of(copy_seen(seen))
+}
 
-    /// Emits an event about a long run, with its stack. On the timer's thread it does not take long.
-    pub(super) fn emit_long_run(self: &Arc<Self>, seen: Seen, run: LongRun) {
-        if !stack::IS_SUPPORTED {
-            // Nothing is copied, so it takes no time.
-            return self.copy_and_emit(vec![(seen, run)]);
-        }
-        if self.timestamps.stands_still() {
-            let (engine, owner) = (Arc::clone(self), Owner::of(&**self, Work::Notify));
-            return run_off_timer(owner, move || engine.copy_and_emit(vec![(seen, run)]));
-        }
-        match self.long_runs.push(seen, run) {
-            Ok(Demand::Start) => {
-                let copier = Drainer::new(Copier(Arc::clone(self)));
-                if copier.start(&Threads::named("millpond-stack")).is_err() {
-                    self.copy_aside();
-                }
-            }
-            Ok(Demand::Served | Demand::Wake(_)) => {}
-            Err(mut run) => {
-                TOO_MANY.clone_into(&mut run.stack);
-                self.emit(move |_| PoolEvent::LongRunning(run));
+/// Emits an event about a long run, with its stack. On the timer's thread it does not take long.
+pub(super) fn emit_long_run<E: Supervised>(engine: &Arc<E>, seen: Seen<E::Worker>, run: LongRun) {
+    if !stack::IS_SUPPORTED {
+        // Nothing is copied, so it takes no time.
+        return copy_and_emit(engine, vec![(seen, run)]);
+    }
+    if engine.timestamps().stands_still() {
+        let (own, owner) = (Arc::clone(engine), Owner::of(&**engine, Work::Notify));
+        return run_off_timer(owner, move || copy_and_emit(&own, vec![(seen, run)]));
+    }
+    match engine.long_runs().push(seen, run) {
+        Ok(Demand::Start) => {
+            let copier = Drainer::new(Copier(Arc::clone(engine)));
+            if copier.start(&Threads::named("millpond-stack")).is_err() {
+                copy_aside(engine);
             }
         }
-    }
-
-    /// Copies what is left without a thread of its own.
-    fn copy_aside(self: &Arc<Self>) {
-        if self.long_runs.demand_rest() {
-            let copier = Drainer::new(Copier(Arc::clone(self)));
-            run_off_timer(Owner::of(&**self, Work::Inspect), move || copier.run());
-        }
-    }
-
-    fn copy_and_emit(self: &Arc<Self>, runs: Vec<(Seen, LongRun)>) {
-        let (seen, runs): (Vec<Seen>, Vec<LongRun>) = runs.into_iter().unzip();
-        let copied = copy_seen(&seen);
-        #[cfg(test)]
-        {
-            self.long_runs.state.lock().copied += copied.len() as u64;
-        }
-        for (run, copied) in runs.into_iter().zip(copied) {
-            self.emit(move |_| {
-                let stack = texts_of([copied]).pop().unwrap_or_default();
-                PoolEvent::LongRunning(Box::new(LongRun { stack, ..run }))
-            });
+        Ok(Demand::Served | Demand::Wake(_)) => {}
+        Err(mut run) => {
+            TOO_MANY.clone_into(&mut run.stack);
+            engine.emit(move |engine| engine.long_running_event(run));
         }
     }
 }
 
-/// Copies the stacks of long runs.
-#[derive(Clone)]
-struct Copier(Arc<PoolEngine>);
+/// Copies what is left without a thread of its own.
+fn copy_aside<E: Supervised>(engine: &Arc<E>) {
+    if engine.long_runs().demand_rest() {
+        let copier = Drainer::new(Copier(Arc::clone(engine)));
+        run_off_timer(Owner::of(&**engine, Work::Inspect), move || copier.run());
+    }
+}
 
-impl Drain for Copier {
-    type Job = Vec<(Seen, LongRun)>;
+fn copy_and_emit<E: Supervised>(engine: &Arc<E>, runs: Vec<(Seen<E::Worker>, LongRun)>) {
+    let (seen, runs): (Vec<_>, Vec<LongRun>) = runs.into_iter().unzip();
+    let copied = copy_seen(&seen);
+    #[cfg(test)]
+    {
+        engine.long_runs().state.lock().copied += copied.len() as u64;
+    }
+    for (run, copied) in runs.into_iter().zip(copied) {
+        engine.emit(move |engine| {
+            let stack = texts_of([copied]).pop().unwrap_or_default();
+            engine.long_running_event(Box::new(LongRun { stack, ..run }))
+        });
+    }
+}
+
+/// Copies the stacks of long runs.
+struct Copier<E>(Arc<E>);
+
+impl<E> Clone for Copier<E> {
+    fn clone(&self) -> Self {
+        Copier(Arc::clone(&self.0))
+    }
+}
+
+impl<E: Supervised> Drain for Copier<E> {
+    type Job = Vec<(Seen<E::Worker>, LongRun)>;
 
     fn with<R>(&self, f: impl FnOnce(&mut OnDemand) -> R) -> R {
-        f(&mut self.0.long_runs.state.lock().thread)
+        f(&mut self.0.long_runs().state.lock().thread)
     }
 
     fn now(&self) -> Option<Instant> {
-        self.0.clock.system_now()
+        self.0.clock().system_now()
     }
 
     fn next(&mut self) -> Next<Self::Job> {
-        let mut state = self.0.long_runs.state.lock();
+        let mut state = self.0.long_runs().state.lock();
         if state.queue.is_empty() {
             state.thread.leave();
             return Next::Leave;
@@ -189,20 +201,20 @@ impl Drain for Copier {
     }
 
     fn run(&mut self, runs: Self::Job) {
-        self.0.copy_and_emit(runs);
+        copy_and_emit(&self.0, runs);
     }
 
     fn abandoned(&self) {
-        self.0.copy_aside();
+        copy_aside(&self.0);
     }
 }
 
 /// Copies the stacks of those that still run what they were seen to run.
-fn copy_seen(seen: &[Seen]) -> Vec<Copied> {
+fn copy_seen<W: SupervisedWorker>(seen: &[Seen<W>]) -> Vec<Copied> {
     let before: Vec<_> = seen.iter().map(Seen::check).collect();
     let still = seen.iter().zip(&before).filter(|(_, check)| check.is_ok());
     let mut copied = copy(still.map(|(one, _)| &one.worker)).into_iter();
-    let answer = |(one, check): (&Seen, Result<(), &str>)| {
+    let answer = |(one, check): (&Seen<W>, Result<(), &str>)| {
         check.map_err(str::to_owned)?;
         let copied = copied.next().unwrap_or_else(|| Err(ENDED.to_owned()));
         one.check().map_err(str::to_owned)?;
@@ -211,7 +223,7 @@ fn copy_seen(seen: &[Seen]) -> Vec<Copied> {
     seen.iter().zip(before).map(answer).collect()
 }
 
-fn copy<'a>(workers: impl Iterator<Item = &'a Arc<Worker>>) -> Vec<Copied> {
+fn copy<'a, W: SupervisedWorker + 'a>(workers: impl Iterator<Item = &'a Arc<W>>) -> Vec<Copied> {
     let threads: Vec<_> = workers.map(|worker| worker.thread()).collect();
     let begun = threads
         .iter()
@@ -234,6 +246,3 @@ fn texts_of(copied: impl IntoIterator<Item = Copied>) -> Vec<String> {
     };
     copied.into_iter().map(text).collect()
 }
-
-#[cfg(all(test, not(any(millpond_loom, millpond_shuttle, millpond_plain_memory))))]
-mod tests;

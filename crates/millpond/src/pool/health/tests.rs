@@ -7,9 +7,10 @@
     reason = "a test uses std's threads and channels beside what it tests"
 )]
 
-use super::{ENDED, Seen, stack};
+use crate::engine::stacks::{self, ENDED, Seen};
 use crate::executor::{ExecutorExt, Lifecycle};
 use crate::pool::{PoolEvent, RunWarning, ThreadPool};
+use crate::stack;
 use crate::task::TaskSpec;
 use std::sync::{Mutex, mpsc};
 use std::thread;
@@ -100,7 +101,7 @@ fn a_worker_that_has_gone_on_to_another_task_has_no_stack_of_the_one_before() {
         hear.recv_timeout(LONG).unwrap();
         let workers = pool.engine.with_workers(|workers| workers.list());
         seen.push(Seen::now(&workers[0]));
-        let stacks = pool.engine.stacks_of_seen(&seen);
+        let stacks = stacks::of_seen(&seen);
         let (last, before) = stacks.split_last().unwrap();
         assert_ne!(last, ENDED);
         let is_right = |stack: &String| !stack::IS_SUPPORTED || stack == ENDED;

@@ -1,0 +1,350 @@
+//! Looking into a pool: its metrics, what each worker does, its health, and what the watchdog sees of it.
+//!
+//! The limits of the watchdog are about tasks, with all their parts. A lost wake-up is looked for among what somebody was
+//! woken for: tasks. A job that was published may wait for its owner while others sleep ([`super::context`]).
+
+use super::ForkJoinPool;
+use super::engine::ForkJoinEngine;
+use super::events::ForkJoinEvent;
+use super::sleep::Wait;
+use super::worker::Worker;
+use crate::engine::health::Health;
+use crate::engine::long_run::LongRun;
+use crate::engine::metrics::{Label, LabelId, Metrics, RunningTask, TaskMetrics};
+use crate::engine::stacks::{self, LongRuns};
+use crate::engine::view::{WorkerState, WorkerView};
+use crate::engine::watchdog::{
+    InterruptTarget, Limits, RunWarning, Supervised, SupervisedWorker, Watchdog,
+};
+use crate::engine::{ThreadInfo, WorkerEngine};
+use crate::time::TimestampClock;
+use millpond_raw::sync::Mutex;
+use millpond_raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+
+/// How a worker waits, as others see it. Only the worker writes, when its thread is about to sleep.
+#[derive(Debug, Default)]
+pub(super) struct WaitFlags {
+    wait: AtomicUsize,
+    is_helping: AtomicBool,
+}
+
+const BLOCKED: usize = 1;
+const JOINING: usize = 2;
+
+impl WaitFlags {
+    pub(super) fn set(&self, wait: Option<Wait>) {
+        let wait = match wait {
+            None => 0,
+            Some(Wait::Blocked) => BLOCKED,
+            Some(Wait::Joining) => JOINING,
+        };
+        self.wait.store(wait, Ordering::Relaxed);
+    }
+
+    pub(super) fn set_helping(&self, is_helping: bool) {
+        self.is_helping.store(is_helping, Ordering::Relaxed);
+    }
+
+    fn state(&self) -> WorkerState {
+        match self.wait.load(Ordering::Relaxed) {
+            BLOCKED => WorkerState::Blocked,
+            JOINING => WorkerState::Joining,
+            _ if self.is_helping.load(Ordering::Relaxed) => WorkerState::Helping,
+            _ => WorkerState::Running,
+        }
+    }
+}
+
+impl ForkJoinPool {
+    /// What each worker does now: its thread, its task, for how long, whether it waits, and the CPU time it has used.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::forkjoin::{ForkJoinPool, WorkerState};
+    /// use millpond::task::TaskSpec;
+    /// use std::sync::mpsc;
+    ///
+    /// let pool = ForkJoinPool::builder("mill").parallelism(1).build()?;
+    /// let ((say, hear), (begin, begun)) = (mpsc::channel::<()>(), mpsc::channel());
+    /// let grind = pool.submit_with(TaskSpec::new().name("grind"), move || {
+    ///     begin.send(()).ok();
+    ///     hear.recv().ok();
+    /// })?;
+    /// begun.recv()?;
+    /// let worker = &pool.workers()[0];
+    /// assert_eq!(worker.state, WorkerState::Running);
+    /// assert!(worker.to_string().contains("runs grind for"), "{worker}");
+    /// drop(say);
+    /// grind.join()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn workers(&self) -> Vec<WorkerView> {
+        let engine = &*self.engine;
+        if engine.is_forked() {
+            return Vec::new();
+        }
+        let now = engine.timestamps.now();
+        let workers = Supervised::workers(engine);
+        let views = workers.iter().map(|worker| engine.view(worker, now));
+        views.collect()
+    }
+
+    /// The stack of each worker, by function and line, in the order of [`workers`](ForkJoinPool::workers). No thread is
+    /// stopped. Needs the feature `stack-dump`; otherwise, or if a thread does not answer, the text says why there is none.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::forkjoin::ForkJoinPool;
+    ///
+    /// let pool = ForkJoinPool::builder("mill").parallelism(1).build()?;
+    /// pool.submit(|| 7)?.join()?;
+    /// assert_eq!(pool.stacks().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stacks(&self) -> Vec<String> {
+        if self.engine.is_forked() {
+            return Vec::new();
+        }
+        stacks::of(&Supervised::workers(&*self.engine))
+    }
+
+    /// Metrics of all tasks together. Readers reset nothing.
+    ///
+    /// A task is counted when its worker is done with it, which is a moment after its handle is. Jobs of
+    /// [`install`](ForkJoinPool::install), joins and scopes are parts of what has made them, and are in no metrics.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::forkjoin::ForkJoinPool;
+    ///
+    /// let pool = ForkJoinPool::builder("mill").build()?;
+    /// for _ in 0..10 {
+    ///     pool.execute(|| ())?;
+    /// }
+    /// pool.close()?;
+    /// let metrics = pool.metrics();
+    /// assert_eq!(metrics.completed, 10);
+    /// println!("waited {:?}, ran {:?}", metrics.wait, metrics.run);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn metrics(&self) -> Metrics {
+        Metrics::sum(&self.metrics_by_name())
+    }
+
+    /// Metrics of each name by itself; tasks without a name are counted under the source location where they were made.
+    /// Names whose tasks ran longest in total come first.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::forkjoin::ForkJoinPool;
+    /// use millpond::task::TaskSpec;
+    ///
+    /// let pool = ForkJoinPool::builder("mill").build()?;
+    /// pool.submit_with(TaskSpec::new().name("grind"), || 7)?.join()?;
+    /// pool.close()?;
+    /// let all = pool.metrics_by_name();
+    /// assert_eq!(all[0].label.to_string(), "grind");
+    /// assert_eq!(all[0].metrics.completed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn metrics_by_name(&self) -> Vec<TaskMetrics> {
+        self.engine.metrics_by_name()
+    }
+
+    /// The health of the pool: what is wrong with it now, and counts since it was built.
+    ///
+    /// ```
+    /// use millpond::executor::ExecutorExt;
+    /// use millpond::forkjoin::ForkJoinPool;
+    ///
+    /// let pool = ForkJoinPool::builder("mill").build()?;
+    /// pool.submit(|| 7)?.join()?;
+    /// assert!(pool.health().is_healthy());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn health(&self) -> Health {
+        let engine = &*self.engine;
+        let workers = engine.ctl().read().workers();
+        let most = engine.parallelism() + engine.config.max_spares();
+        Health {
+            thread_failures: engine.starts.failures.get(),
+            failed_starts_in_a_row: engine.starts.failed_in_a_row.get(),
+            surplus_workers: workers.saturating_sub(most),
+            futile_spins: engine.rare.futile_spins.get(),
+            preempted_yields: engine.rare.preempted_yields.get(),
+            ..engine.watchdog_health(engine.is_forked())
+        }
+    }
+
+    /// The limit on the run time of tasks whose name has none of its own; `None` is no limit.
+    pub fn run_warning(&self) -> Option<RunWarning> {
+        self.engine.settings().run_warning
+    }
+
+    /// Sets the limit on the run time of tasks; `None` for no limit. It holds for tasks that run already, too, but only
+    /// those that start from now on can be interrupted for it.
+    ///
+    /// ```
+    /// use millpond::forkjoin::{ForkJoinPool, RunWarning};
+    /// use std::time::Duration;
+    ///
+    /// let pool = ForkJoinPool::builder("mill").build()?;
+    /// let limit = Some(RunWarning::after(Duration::from_secs(60)));
+    /// pool.set_run_warning(limit);
+    /// assert_eq!(pool.run_warning(), limit);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_run_warning(&self, warning: Option<RunWarning>) {
+        self.engine.set_run_limits(|limits| limits.of_all = warning);
+    }
+
+    /// Sets the limit for tasks of one name; `None` for the limit of all tasks.
+    pub fn set_run_warning_for(&self, name: &str, warning: Option<RunWarning>) {
+        self.engine
+            .set_run_limits(|limits| limits.set_for(name, warning));
+    }
+}
+
+impl ForkJoinEngine {
+    fn metrics_by_name(&self) -> Vec<TaskMetrics> {
+        let Some(names) = self.labels.as_ref().filter(|_| !self.is_forked()) else {
+            return Vec::new();
+        };
+        self.renew_labels();
+        names.by_name(self.with_workers(|workers| workers.metrics()), |_| 0)
+    }
+
+    fn set_run_limits(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) {
+        if !self.is_forked() {
+            self.change_limits(change);
+        }
+    }
+}
+
+impl SupervisedWorker for Worker {
+    fn number(&self) -> u64 {
+        self.number()
+    }
+
+    fn running(&self) -> Option<RunningTask> {
+        self.metrics.running()
+    }
+
+    fn is_flagged_idle(&self) -> bool {
+        self.is_idle()
+    }
+
+    fn has_no_task(&self) -> bool {
+        self.thread().is_some() && self.is_idle()
+    }
+
+    fn interrupt_target(&self) -> &Mutex<InterruptTarget> {
+        &self.interrupt_target
+    }
+
+    fn thread(&self) -> Option<&ThreadInfo> {
+        self.thread()
+    }
+
+    fn state(&self) -> WorkerState {
+        if self.thread().is_none() || self.is_idle() {
+            WorkerState::Idle
+        } else {
+            self.waits.state()
+        }
+    }
+}
+
+impl Supervised for ForkJoinEngine {
+    type Worker = Worker;
+
+    fn watchdog(&self) -> &Watchdog {
+        &self.watchdog
+    }
+
+    fn is_watched(&self) -> &AtomicBool {
+        &self.is_watched
+    }
+
+    fn timestamps(&self) -> &TimestampClock {
+        &self.timestamps
+    }
+
+    fn workers(&self) -> Vec<Arc<Worker>> {
+        self.with_workers(|workers| workers.list())
+    }
+
+    fn has_foreign_queue(&self) -> bool {
+        false
+    }
+
+    /// A task for which a sleeper should have been woken: too few workers run, and none is on its way.
+    fn has_ready_task(&self) -> bool {
+        let has_task = !self.outside.is_empty()
+            || self
+                .slots
+                .iter()
+                .any(|slot| slot.deque.len() > slot.deque.jobs());
+        has_task
+            && self.ctl().read().runs_queued_tasks()
+            && self.sleep.read().searching() == 0
+            && self.lacks_runners()
+    }
+
+    fn queued(&self) -> usize {
+        let inside: usize = self.slots.iter().map(|slot| slot.deque.len()).sum();
+        self.outside.len() + inside
+    }
+
+    /// Its workers give memory back themselves.
+    fn has_surplus(&self) -> bool {
+        false
+    }
+
+    fn trim(&self) {}
+
+    fn is_queue_empty(&self) -> bool {
+        !self.has_visible_work()
+    }
+
+    fn taken(&self) -> u64 {
+        self.with_workers(|workers| workers.counts().done())
+    }
+
+    fn wake_idle_workers(&self) {
+        self.wake_all();
+    }
+
+    fn label(&self, id: LabelId) -> Label {
+        let names = self.labels.as_ref();
+        names.map_or(Label::Others, |names| names.label(id))
+    }
+
+    fn renew_labels(&self) {
+        let Some(names) = self.labels.as_ref().filter(|names| names.may_renew()) else {
+            return;
+        };
+        let workers = Supervised::workers(self);
+        let running = workers.iter().filter_map(|one| one.metrics.running());
+        let running: Vec<LabelId> = running.map(|running| running.id).collect();
+        names.renew(self.clock.now(), &running, |_| 0);
+    }
+
+    fn timer_unavailable(&self) {
+        self.starts.failures.add(1);
+    }
+
+    fn long_runs(&self) -> &LongRuns<Worker> {
+        &self.long_runs
+    }
+
+    fn long_running_event(&self, run: Box<LongRun>) -> ForkJoinEvent {
+        ForkJoinEvent::LongRunning(run)
+    }
+
+    fn lost_wakeup_event(&self, queued: usize) -> ForkJoinEvent {
+        let pool = self.name.to_string();
+        ForkJoinEvent::LostWakeup { pool, queued }
+    }
+}
