@@ -58,7 +58,7 @@ impl ForkJoinEngine {
     /// QUIET-2. To be called under the lock.
     fn is_quiet(&self, all_sleep: impl Fn() -> bool) -> bool {
         let falls = self.sleep.falls();
-        // [S-quiet] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        // [S-quiet]
         let pass = || fence(Ordering::SeqCst);
         pass();
         let before = all_sleep();
@@ -107,8 +107,6 @@ impl ForkJoinEngine {
         interrupt::wait(SITE.on(self), &self.clock, deadline, |waker| {
             // Each time: a wake-up takes the registration away.
             registration.register(waker);
-            // [S-quiet] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
-            fence(Ordering::SeqCst);
             Look::done_if(self.is_quiescent(own))
         })
     }
@@ -169,8 +167,6 @@ impl Context {
         let mut is_over = false;
         let look = |waker: &_| {
             registration.register(waker);
-            // [S-quiet] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
-            fence(Ordering::SeqCst);
             is_over = engine.is_let_through(round);
             // SLEEP-4
             Look::done_if(
