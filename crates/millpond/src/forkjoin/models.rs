@@ -194,14 +194,33 @@ pub fn a_worker_that_waits_meets_a_published_job() {
         };
         let _ = hand_over(|| (), give, park_for);
     });
-    let (helper, deque) = (&workers[0], &pool.engine.slots.get(FIRST_WORKER).deque);
+    help(&pool, &workers[0], ROOT);
+    owner.join().expect("it ends well");
+}
+
+/// `[S-help]`: the same, for a private job that is published because its worker blocks, until the job has run.
+pub fn a_worker_that_waits_meets_a_job_of_one_that_blocks() {
+    let (pool, mut workers) = pool(1, 2);
+    let owner = workers.remove(0);
+    let owner = spawn(move || {
+        owner.run_here(|local| {
+            let waker = park::current().waker();
+            local.join(|| blocking(|| park::current().park(HERE)), || waker.wake());
+        });
+    });
+    help(&pool, &workers[0], 0);
+    owner.join().expect("it ends well");
+}
+
+/// Waits for a job of the first worker that was published inside of that root, and runs it.
+fn help(pool: &ForkJoinPool, helper: &Context, root: usize) {
+    let deque = &pool.engine.slots.get(FIRST_WORKER).deque;
     helper.ask_thief(FIRST_WORKER);
-    while !deque.has_job_of(ROOT) {
+    while !deque.has_job_of(root) {
         park::current().park(HERE);
     }
-    let job = deque.steal_from_root(ROOT, helper.index);
+    let job = deque.steal_from_root(root, helper.index);
     job.expect("it is there").run();
-    owner.join().expect("it ends well");
 }
 
 fn park_for(job: &Awaited<'_>) {
@@ -214,12 +233,12 @@ fn park_for(job: &Awaited<'_>) {
 /// `[S-slot]`: a slot that counts as used is there.
 pub fn a_slot_that_is_used_is_there() {
     let slots = Arc::new(Slots::new(1));
-    let worker = spawn({
+    let other = spawn({
         let slots = Arc::clone(&slots);
-        move || slots.claim(Waker::noop().clone())
+        move || slots.iter().for_each(|slot| slot.set_cache_group(1))
     });
-    slots.iter().for_each(|slot| slot.set_cache_group(1));
-    assert_eq!(worker.join().expect("it ends well"), FIRST_WORKER);
+    assert_eq!(slots.claim(Waker::noop().clone()), FIRST_WORKER);
+    other.join().expect("it ends well");
 }
 
 /// A worker that sleeps, and a task that is queued: a thread on which the worker awakes, runs the task, which counts

@@ -17,10 +17,12 @@
 //!
 //! # Orderings
 //!
-//! - `[S-quiet]` Store-load: a waiter registers, then reads the word of the idle workers; a worker changes the word, then
-//!   wakes whoever is registered, with a fence between (`[S-word]` of [`super::sleep`]). One of them sees the other. And a
-//!   worker that has ceased to sleep releases that with what it takes from a queue; whoever sees the queue empty behind
-//!   that, and then a fence, sees the worker awake.
+//! - `[S-quiet]` A worker that falls asleep releases what it has run; whoever sees it asleep, and then a fence, acquires that:
+//!   a quiescent pool shows what its tasks have done. And a worker that has ceased to sleep releases that with what it
+//!   takes from a queue; whoever sees the queue empty behind that, and then a fence, sees the worker awake.
+//!
+//! A waiter registers, then reads the word of the idle workers; a worker changes the word, then wakes whoever is registered.
+//! Both take the lock of the [`WaitQueue`](millpond_raw::wait_queue::WaitQueue) in between, so one of them sees the other.
 
 use super::blocking::Parks;
 use super::context::Context;

@@ -17,7 +17,8 @@
 //!   sees the sleeper, and makes it again.
 //! - `[S-help]` Store-load: a worker that waits registers here, then looks into the deque, with a fence between; a worker
 //!   that publishes pushes, then looks who is registered, with a fence between. One of them sees the other.
-//! - `[S-slot]` Raising the number of used slots releases the slot; whoever reads the number acquires it.
+//! - `[S-slot]` Raising the number of used slots releases the pointer to the slot; whoever reads the number acquires it, and
+//!   so finds the slot there.
 
 use super::deque::Deque;
 use millpond_raw::cache_padded::CachePadded;
