@@ -1,8 +1,8 @@
 //! Jobs on the heap, which their owner does not wait for one by one, and the scope that waits for all of them.
 //!
 //! The state of a scope is one word: twice the number of what is not over (its jobs, and its body), plus [`WAITING`].
-//! It is [`NEW`] before the scope is entered and 0 after its end, and [`WAITING`] alone while the last one wakes the owner;
-//! then no job is made.
+//! It is [`NEW`] before the scope is entered, [`ENTERING`] until the token of its frame is there (JOB-9), 0 after its end, and
+//! [`WAITING`] alone while the last one wakes the owner; then no job is made.
 
 use super::job::{Header, JobRef, Vtable};
 use crate::catch_panic::{self, Payload};
@@ -25,6 +25,8 @@ const ONE: u64 = 2;
 
 /// The scope has not been entered.
 const NEW: u64 = u64::MAX;
+/// It has, and is not open yet.
+const ENTERING: u64 = NEW - 1;
 
 /// Jobs that may borrow whatever lives for `'scope`, and are all over before it ends.
 ///
@@ -97,12 +99,15 @@ impl<'scope> SpawnScope<'scope> {
         f: impl FnOnce() -> R,
         mut wait: impl FnMut(&PendingJobs<'_, 'scope>),
     ) -> R {
-        let opened = (Ordering::Relaxed, Ordering::Relaxed);
-        let is_new = self.state.compare_exchange(NEW, ONE, opened.0, opened.1);
+        let claimed = (Ordering::Relaxed, Ordering::Relaxed);
+        let is_new = self
+            .state
+            .compare_exchange(NEW, ENTERING, claimed.0, claimed.1);
         assert!(is_new.is_ok(), "a scope can be entered once");
         let token = Carried::here().token().cast_mut();
-        // [Q-frame] unmodelled: in every model the first job is made by this thread
-        self.token.store(token, Ordering::Release);
+        self.token.store(token, Ordering::Relaxed);
+        // [Q-frame]
+        self.state.store(ONE, Ordering::Release);
         user_code::check(Kind::Closure);
         let returned = if IN_MODEL {
             Ok(f())
@@ -158,8 +163,8 @@ impl<'scope> SpawnScope<'scope> {
     /// What a job carries that is made now, while the scope is open. An inline task that spawns may end before the job, so
     /// the job has the token of the scope's frame, not that of the frame that spawns it.
     fn carried(&self) -> Carried {
-        // [Q-frame] unmodelled: in every model the first job is made by the thread that has entered
-        let (here, token) = (Carried::here(), self.token.load(Ordering::Acquire));
+        // Relaxed: `begin_one` has acquired it.
+        let (here, token) = (Carried::here(), self.token.load(Ordering::Relaxed));
         if ptr::eq(here.token(), token) {
             return here;
         }
@@ -170,8 +175,9 @@ impl<'scope> SpawnScope<'scope> {
     /// Counts one job more, if the scope is open.
     fn begin_one(&self) -> bool {
         let mut seen = self.state.load(Ordering::Relaxed);
-        while (ONE..NEW).contains(&seen) {
-            let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        while (ONE..ENTERING).contains(&seen) {
+            // [Q-frame]
+            let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
             match self
                 .state
                 .compare_exchange(seen, seen + ONE, success, failure)
@@ -291,7 +297,7 @@ impl Default for SpawnScope<'_> {
 impl fmt::Debug for SpawnScope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state.load(Ordering::Relaxed);
-        let pending = if state == NEW { 0 } else { state / ONE };
+        let pending = if state >= ENTERING { 0 } else { state / ONE };
         f.debug_struct("SpawnScope")
             .field("pending", &pending)
             .finish()

@@ -1,13 +1,14 @@
 //! Jobs of fork-join: an owner that forks, publishes and waits; thieves that run, or give back.
 
-use super::{Probe, few_or_many, join_all, spawn_all};
+use super::{Probe, few_or_many, join_all, leak, spawn_all};
 use millpond_raw::forkjoin::{
-    self, Awaited, Demand, HandedOver, Host, JobRef, Local, SpawnScope, hand_over,
+    self, Awaited, Demand, HandedOver, Host, JobRef, Local, PendingJobs, SpawnScope, hand_over,
 };
 use millpond_raw::park::{self, Site};
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
 use millpond_raw::sync::thread::spawn;
+use millpond_raw::task::{Token, current};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -188,4 +189,27 @@ pub(crate) fn a_job_spawned_by_a_job_is_waited_for() {
         },
     );
     assert_eq!(ran.load(Ordering::Relaxed), 2);
+}
+
+/// `[Q-frame]`: a thread makes a job while a task enters the scope. The scope is not open yet, or the job obeys the
+/// interrupts of the task.
+pub(crate) fn a_job_of_another_thread_is_a_part_of_the_task_of_its_scope() {
+    let scope: &SpawnScope<'_> = leak(SpawnScope::new());
+    let makers = spawn_all(few_or_many(1, 3), move |_| {
+        if let Ok(job) = scope.job(|| assert!(current::take(), "the task was interrupted")) {
+            job.run();
+        }
+    });
+    let token = Token::new();
+    token.set();
+    token.enter(|| {
+        let wait = |jobs: &PendingJobs<'_, '_>| {
+            let here = park::current();
+            if jobs.register(&here.waker()) {
+                here.park(HERE);
+            }
+        };
+        scope.enter(|| (), wait);
+    });
+    join_all(makers);
 }

@@ -155,7 +155,7 @@ impl Context {
         self.worker.waits.set(Some(wait));
         // SPARE-2
         let idle = engine.sleep.begin_wait(wait);
-        // QUIET-3. [S-quiet]: the fence is that of `begin_wait`
+        // QUIET-3
         engine.quiescence.wake_all();
         // [S-help]: the fence is that of `begin_wait`
         let coming = if has_published {

@@ -7,7 +7,8 @@
 //!
 //! # Orderings
 //!
-//! - `[C-part]` Taking one off releases what the part has done; the last one acquires that with the count of zero.
+//! - `[C-part]` Taking one off releases what the part has done; the last one acquires that with the count of zero. And
+//!   completing a node releases what was done before; whoever sees that it is complete acquires that.
 
 use super::ForkScope;
 use super::install;
@@ -206,7 +207,7 @@ impl<'scope, 'env, T> Completer<'scope, 'env, T> {
     /// How many more parts than one must arrive before the node is complete.
     #[doc(alias = "getPendingCount")]
     pub fn pending(&self) -> u32 {
-        // [C-part] unmodelled: the compare-and-exchange of COMPLETER-1 is what counts
+        // [C-part]
         self.counted().pending.load(Ordering::Acquire)
     }
 
@@ -226,7 +227,7 @@ impl<'scope, 'env, T> Completer<'scope, 'env, T> {
     /// Sets the pending count, if it is the expected one.
     #[doc(alias = "compareAndSetPendingCount")]
     pub fn compare_and_set_pending(&self, expected: u32, count: u32) -> bool {
-        // [C-part] unmodelled: as in `pending`
+        // [C-part]
         let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
         let pending = &self.counted().pending;
         pending
@@ -247,7 +248,7 @@ impl<'scope, 'env, T> Completer<'scope, 'env, T> {
     /// Whether it is complete, or failed. A part of a search asks this of the [root](Completer::root), and gives up.
     #[doc(alias = "isDone")]
     pub fn is_completed(&self) -> bool {
-        // [C-part] unmodelled: the flag is read after the end of the scope, which orders it
+        // [C-part]
         self.counted().state.load(Ordering::Acquire) != OPEN
     }
 
@@ -266,7 +267,7 @@ impl<'scope, 'env, T> Completer<'scope, 'env, T> {
 
     fn end(&self, state: u32) {
         let own = &self.counted().state;
-        // [C-part] unmodelled: as in `is_completed`; relaxed on failure: the first end stays
+        // [C-part]; relaxed on failure: the first end stays
         let _ = own.compare_exchange(OPEN, state, Ordering::Release, Ordering::Relaxed);
     }
 

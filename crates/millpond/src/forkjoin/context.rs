@@ -217,7 +217,7 @@ impl Context {
     fn forget_sleepers(&self) {
         let word = self.slot().demand.word();
         word.fetch_and(!PATIENT, Ordering::Relaxed);
-        // [S-ask] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        // [S-ask]
         fence(Ordering::SeqCst);
         if self.engine.has_room(self.engine.sleep.read()) {
             word.fetch_or(PATIENT, Ordering::Relaxed);
@@ -367,7 +367,7 @@ impl Context {
         let slot = self.engine.slots.get(thief);
         slot.add_helper(self.index);
         slot.ask(URGENT);
-        // [S-help] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        // [S-help]
         fence(Ordering::SeqCst);
     }
 }

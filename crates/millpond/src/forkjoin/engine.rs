@@ -255,7 +255,7 @@ impl ForkJoinEngine {
 
     /// More workers may be started: workers that run something are asked to make work for them.
     pub(super) fn ask_for_new_workers(&self) {
-        // [S-ask] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        // [S-ask]
         fence(Ordering::SeqCst);
         self.ask_others(u32::MAX, PATIENT);
     }

@@ -65,6 +65,7 @@
 // | `shutdown`, `quiescence` | the end, and waiting for nothing to do |
 // | `as_executor` | the traits `Executor` and `Lifecycle` |
 // | `builder`, `config` | building a pool; its parameters, and changing them |
+// | `models` | models for loom |
 // | `snapshot`, `explain`, `events` | what is shown, the trait `Managed`, the same in sentences, and what its operator is told |
 // | `watching`, `run_stop` | workers, stacks, metrics, health, what the watchdog sees; how it interrupts a task with its parts |
 
@@ -80,6 +81,9 @@ mod engine;
 mod events;
 mod explain;
 mod install;
+#[cfg(millpond_loom)]
+#[doc(hidden)]
+pub mod models;
 pub mod parallel;
 mod quiescence;
 mod recursive;

@@ -17,10 +17,12 @@
 //!
 //! # Orderings
 //!
-//! - `[S-quiet]` Store-load: a waiter registers, then reads the word of the idle workers; a worker changes the word, then
-//!   wakes whoever is registered, with a fence between (`[S-word]` of [`super::sleep`]). One of them sees the other. And a
-//!   worker that has ceased to sleep releases that with what it takes from a queue; whoever sees the queue empty behind
-//!   that, and then a fence, sees the worker awake.
+//! - `[S-quiet]` A worker that falls asleep releases what it has run; whoever sees it asleep, and then a fence, acquires that:
+//!   a quiescent pool shows what its tasks have done. And a worker that has ceased to sleep releases that with what it
+//!   takes from a queue; whoever sees the queue empty behind that, and then a fence, sees the worker awake.
+//!
+//! A waiter registers, then reads the word of the idle workers; a worker changes the word, then wakes whoever is registered.
+//! Both take the lock of the [`WaitQueue`](millpond_raw::wait_queue::WaitQueue) in between, so one of them sees the other.
 
 use super::blocking::Parks;
 use super::context::Context;
@@ -58,7 +60,7 @@ impl ForkJoinEngine {
     /// QUIET-2. To be called under the lock.
     fn is_quiet(&self, all_sleep: impl Fn() -> bool) -> bool {
         let falls = self.sleep.falls();
-        // [S-quiet] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        // [S-quiet]
         let pass = || fence(Ordering::SeqCst);
         pass();
         let before = all_sleep();
@@ -107,8 +109,6 @@ impl ForkJoinEngine {
         interrupt::wait(SITE.on(self), &self.clock, deadline, |waker| {
             // Each time: a wake-up takes the registration away.
             registration.register(waker);
-            // [S-quiet] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
-            fence(Ordering::SeqCst);
             Look::done_if(self.is_quiescent(own))
         })
     }
@@ -169,8 +169,6 @@ impl Context {
         let mut is_over = false;
         let look = |waker: &_| {
             registration.register(waker);
-            // [S-quiet] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
-            fence(Ordering::SeqCst);
             is_over = engine.is_let_through(round);
             // SLEEP-4
             Look::done_if(

@@ -17,7 +17,8 @@
 //!   sees the sleeper, and makes it again.
 //! - `[S-help]` Store-load: a worker that waits registers here, then looks into the deque, with a fence between; a worker
 //!   that publishes pushes, then looks who is registered, with a fence between. One of them sees the other.
-//! - `[S-slot]` Raising the number of used slots releases the slot; whoever reads the number acquires it.
+//! - `[S-slot]` Raising the number of used slots releases the pointer to the slot; whoever reads the number acquires it, and
+//!   so finds the slot there.
 
 use super::deque::Deque;
 use millpond_raw::cache_padded::CachePadded;
@@ -89,11 +90,11 @@ impl Slot {
         }
     }
 
-    /// The worker in `slot` will sleep until this one publishes a job.
+    /// The worker in `slot` will sleep until this one publishes a job. A fence follows.
     pub(super) fn add_helper(&self, slot: u32) {
         self.helpers.slots.lock().push(slot);
-        // [S-help] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
-        self.helpers.count.fetch_add(1, Ordering::SeqCst);
+        // Relaxed: `[S-help]` has the fence of the caller.
+        self.helpers.count.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn remove_helper(&self, slot: u32) {
@@ -150,7 +151,7 @@ impl Slots {
         free.pop().or_else(|| {
             let used = self.used.load(Ordering::Relaxed);
             self.slots.get(used)?.get_or_init(Slot::default);
-            // [S-slot] unmodelled: the box of the slot orders the same
+            // [S-slot]
             self.used.store(used + 1, Ordering::Release);
             Some(used as u32)
         })
@@ -171,7 +172,7 @@ impl Slots {
     }
 
     pub(super) fn used(&self) -> usize {
-        // [S-slot] unmodelled: the box of the slot orders the same
+        // [S-slot]
         self.used.load(Ordering::Acquire)
     }
 

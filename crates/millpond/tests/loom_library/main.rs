@@ -4,6 +4,7 @@
 
 #![cfg(millpond_loom)]
 
+mod forkjoin;
 mod pool;
 mod queue;
 mod queue_tag;

@@ -119,7 +119,7 @@ impl Sleep {
     pub(super) fn end_search(&self) -> bool {
         let before = Idle(self.word.fetch_sub(SEARCHING, Ordering::Relaxed));
         debug_assert!(before.searching() > 0, "SLEEP-2");
-        // [S-word] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        // [S-word]
         fence(Ordering::SeqCst);
         before.searching() == 1
     }
@@ -130,10 +130,12 @@ impl Sleep {
         let mut sleepers = self.sleepers.lock();
         sleepers.push(slot);
         self.falls.fetch_add(1, Ordering::Relaxed);
-        let before = Idle(self.word.fetch_add(SLEEPING - SEARCHING, Ordering::Relaxed));
+        // [S-quiet]
+        let asleep = (SLEEPING - SEARCHING, Ordering::Release);
+        let before = Idle(self.word.fetch_add(asleep.0, asleep.1));
         debug_assert!(before.searching() > 0, "SLEEP-2");
         drop(sleepers);
-        // [S-word] [S-quiet] [S-ask] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        // [S-word] [S-ask]
         fence(Ordering::SeqCst);
     }
 
@@ -147,7 +149,7 @@ impl Sleep {
             self.word.fetch_sub(SLEEPING - SEARCHING, Ordering::Relaxed);
         }
         drop(sleepers);
-        // [S-quiet] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        // [S-quiet]
         fence(Ordering::Release);
         found.is_none()
     }
@@ -178,7 +180,7 @@ impl Sleep {
     /// then.
     pub(super) fn begin_wait(&self, wait: Wait) -> Idle {
         self.word.fetch_add(wait.unit(), Ordering::Relaxed);
-        // [S-word] [S-ask] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        // [S-word] [S-ask] [S-help]
         fence(Ordering::SeqCst);
         self.read()
     }
@@ -193,7 +195,7 @@ impl Sleep {
     /// started (SLEEP-3).
     #[inline]
     pub(super) fn needs_wake(&self) -> Option<Idle> {
-        // [S-word] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        // [S-word] [S-help]
         fence(Ordering::SeqCst);
         let idle = self.read();
         (idle.searching() == 0).then_some(idle)
