@@ -107,7 +107,8 @@ impl ForkJoinBuilder {
     }
 
     /// Whether workers take their own tasks in the order in which they came, for tasks that are executed and never
-    /// joined. Otherwise the newest is first.
+    /// joined. Otherwise the newest is first. Tasks that one thread brings from outside begin in the order in which they
+    /// came in any case.
     #[doc(alias = "asyncMode")]
     pub fn fifo(mut self, is_fifo: bool) -> Self {
         self.is_fifo = is_fifo;

@@ -70,6 +70,8 @@ pub(super) struct Context {
     skip: Cell<u32>,
     /// Whether it has woken or started a worker for its last publication.
     has_woken: Cell<bool>,
+    /// The stripe of the queue from outside with which it begins (OUTSIDE-4).
+    pub(super) home: Cell<usize>,
     /// How many tasks it had run when it gave memory back.
     pub(super) trimmed_at: Cell<u64>,
     pub(super) waits: WaitState,
@@ -90,6 +92,7 @@ impl Context {
             patience: Cell::new(MIN_PATIENCE),
             skip: Cell::new(1),
             has_woken: Cell::new(false),
+            home: Cell::new(index as usize),
             trimmed_at: Cell::new(0),
             waits: WaitState::default(),
             run_stop: RunStop::default(),
@@ -125,8 +128,11 @@ impl Context {
 
     /// Lets the next join publish its job.
     pub(super) fn offer_first(&self, local: &Local<'_>) {
-        // Relaxed: the worker's own bit.
-        self.slot().demand.word().fetch_or(FIRST, Ordering::Relaxed);
+        // Relaxed: the worker's own bit. A task without a join leaves it set.
+        let demand = &self.slot().demand;
+        if demand.get() & FIRST == 0 {
+            demand.word().fetch_or(FIRST, Ordering::Relaxed);
+        }
         local.reset_skip();
     }
 
@@ -270,7 +276,7 @@ impl Context {
 
     /// Takes anything that is queued elsewhere.
     pub(super) fn steal_any(&self) -> Option<Item> {
-        let item = self.engine.steal(self.index)?;
+        let item = self.engine.steal(self.index, self.home.get())?;
         self.worker.forks.steals.add(1);
         Some(item)
     }

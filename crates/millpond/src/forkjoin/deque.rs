@@ -1,4 +1,4 @@
-//! The shared deque of a worker, and the pool's queue of what comes from outside: tasks, and jobs that were published.
+//! The shared deque of a worker: tasks that were submitted on its thread, and jobs that were published or spawned.
 //!
 //! Private jobs never come here; that is what makes a join cheap. What is here can be taken by any worker at any time, so a
 //! task that was accepted is never out of reach of an idle worker. It is a ring under a lock: publications are rare (a
@@ -15,15 +15,17 @@
 //!
 //! Lengths are relaxed hints. Where sleeping workers depend on them there is a fence on each side: see [`super::sleep`].
 
+use crate::meter::Count;
 use crate::task::Task;
 use millpond_raw::cache_padded::CachePadded;
 use millpond_raw::forkjoin::JobRef;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
 
 /// The length of a ring that an idle pool keeps.
-const KEPT_CAPACITY: usize = 1024;
+pub(super) const KEPT_CAPACITY: usize = 1024;
 
 /// What a worker can run.
 pub(super) enum Item {
@@ -43,7 +45,7 @@ struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ScopeTag {
     /// Tells scopes apart that are open at the same time.
-    pub(super) id: usize,
+    pub(super) id: NonZeroUsize,
     /// The stolen job inside of which the scope was entered; 0 outside of any. It is not over before the scope is.
     pub(super) root: usize,
 }
@@ -54,7 +56,7 @@ pub(super) enum Inner {
     /// The job of a join with this id, which another worker runs.
     Join(usize),
     /// The scope with this id, which this worker has entered.
-    Scope(usize),
+    Scope(NonZeroUsize),
 }
 
 impl Inner {
@@ -126,6 +128,8 @@ pub(super) struct Deque {
     ring: CachePadded<Mutex<Ring>>,
     len: CachePadded<AtomicUsize>,
     jobs: AtomicUsize,
+    /// Tasks that were pushed here ever. Written under the lock.
+    pushed: Count,
 }
 
 impl Deque {
@@ -133,7 +137,9 @@ impl Deque {
         let mut ring = self.ring.lock();
         let done = f(&mut ring);
         self.len.store(ring.entries.len(), Ordering::Relaxed);
-        self.jobs.store(ring.jobs, Ordering::Relaxed);
+        if self.jobs.load(Ordering::Relaxed) != ring.jobs {
+            self.jobs.store(ring.jobs, Ordering::Relaxed);
+        }
         done
     }
 
@@ -154,6 +160,11 @@ impl Deque {
         self.jobs.load(Ordering::Relaxed)
     }
 
+    /// How many tasks were ever pushed.
+    pub(super) fn pushed(&self) -> u64 {
+        self.pushed.get()
+    }
+
     /// Adds a task, unless `is_open` says no (DEQUE-2).
     pub(super) fn push_task(&self, task: Task, is_open: impl FnOnce() -> bool) -> Result<(), Task> {
         self.with(|ring| {
@@ -161,6 +172,7 @@ impl Deque {
                 return Err(task);
             }
             ring.push(Item::Task(task), 0, None);
+            self.pushed.add(1);
             Ok(())
         })
     }
@@ -168,21 +180,6 @@ impl Deque {
     /// Adds a job that was published inside of that root: of a join, or spawned in a scope.
     pub(super) fn push_job(&self, job: JobRef, root: usize, scope: Option<ScopeTag>) {
         self.with(|ring| ring.push(Item::Job(job), root, scope));
-    }
-
-    /// Adds a job, unless `is_open` says no (DEQUE-2).
-    pub(super) fn push_job_if(
-        &self,
-        job: JobRef,
-        is_open: impl FnOnce() -> bool,
-    ) -> Result<(), JobRef> {
-        self.with(|ring| {
-            if !is_open() {
-                return Err(job);
-            }
-            ring.push(Item::Job(job), 0, None);
-            Ok(())
-        })
     }
 
     /// Takes an entry for the owner (DEQUE-1).
@@ -298,19 +295,6 @@ impl Deque {
             }
         });
         found
-    }
-
-    /// Takes all jobs.
-    pub(super) fn take_jobs(&self) -> Vec<JobRef> {
-        let mut jobs = Vec::new();
-        if self.jobs() > 0 {
-            self.with(|ring| {
-                while let Some(job) = ring.take_job(|_, _| true) {
-                    jobs.push(job);
-                }
-            });
-        }
-        jobs
     }
 
     /// Calls `see` with each task, the oldest first.

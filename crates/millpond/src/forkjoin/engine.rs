@@ -1,7 +1,7 @@
 //! The pool itself, without the handles of its users: its parts, and the protocol between submitters and workers.
 //!
 //! ```text
-//!   execute, install from outside --> [ outside queue ]
+//!   execute, install from outside --> [ outside queue: some stripes ]
 //!                                            |
 //!   worker 1:  private list --publish--> [ deque ] <--- steal --- worker 2, 3, ..
 //!              join                      execute, spawn from inside
@@ -24,8 +24,9 @@
 //!   worker that left because enough ran, and those that sleep after a shutdown until no worker is active. So one sleeper
 //!   is woken if there is work, and after a shutdown all are.
 //!
-//! Beside it: SLEEP in [`super::sleep`], SPARE in [`super::spares`], DEQUE in [`super::deque`], HELP in [`super::wait`], JOB in
-//! [`millpond_raw::forkjoin`], and CTL, WORKERS, SPAWN and END in [`crate::engine`].
+//! Beside it: SLEEP in [`super::sleep`], SPARE in [`super::spares`], DEQUE in [`super::deque`], OUTSIDE in
+//! [`super::outside`], HELP in [`super::wait`], JOB in [`millpond_raw::forkjoin`], and CTL, WORKERS, SPAWN and END in
+//! [`crate::engine`].
 //!
 //! # Orderings
 //!
@@ -33,8 +34,9 @@
 
 use super::cache_groups::CacheGroups;
 use super::config::Config;
-use super::deque::{Deque, Item};
+use super::deque::Item;
 use super::events::ForkJoinEvent;
+use super::outside::Outside;
 use super::quiescence::QuietWorkers;
 use super::sleep::Sleep;
 use super::slot::{PATIENT, Slots};
@@ -72,7 +74,7 @@ pub(super) struct ForkJoinEngine {
     pub(super) is_watched: AtomicBool,
     fork_guard: ForkGuard,
     /// Tasks and jobs from outside.
-    pub(super) outside: Deque,
+    pub(super) outside: Outside,
     pub(super) slots: Slots,
     pub(super) cache_groups: Arc<CacheGroups>,
     /// To be dropped after the queues (TAG-2), so it stands behind them.
@@ -104,7 +106,8 @@ pub(super) struct ForkJoinEngine {
 /// Events that are counted at once by whichever thread sees them.
 #[derive(Debug, Default)]
 pub(super) struct RareStats {
-    pub(super) submitted: Counter,
+    /// Tasks that were pushed and taken back, because there was no thread to run them.
+    pub(super) taken_back: Counter,
     pub(super) rejected: Counter,
     pub(super) installed: Counter,
     pub(super) wakes: Counter,
@@ -136,7 +139,7 @@ impl ForkJoinEngine {
             ctl: AtomicCtl::new(),
             is_watched: AtomicBool::new(false),
             fork_guard: ForkGuard::new(),
-            outside: Deque::default(),
+            outside: Outside::new(parts.config.parallelism()),
             slots: Slots::new(MAX_PARALLELISM + MAX_SPARES),
             cache_groups: parts.cache_groups,
             tombstones: Tombstones::new(QueueOwner::Engine),
@@ -277,9 +280,10 @@ impl ForkJoinEngine {
         }
     }
 
-    /// Takes something that is queued, from outside or from any worker, for the worker in this slot.
-    pub(super) fn steal(&self, own: u32) -> Option<Item> {
-        if let Some(item) = self.outside.steal(own) {
+    /// Takes something that is queued, from outside or from any worker, for the worker in this slot. It begins with the
+    /// stripe `first` of what is outside.
+    pub(super) fn steal(&self, own: u32, first: usize) -> Option<Item> {
+        if let Some(item) = self.outside.steal(own, first) {
             return Some(item);
         }
         let others = self.slots.iter_from(own + 1);
@@ -288,6 +292,13 @@ impl ForkJoinEngine {
         self.cache_groups
             .near_first(group, others, |(_, slot)| slot.cache_group())
             .find_map(|(_, slot)| slot.deque.steal(own))
+    }
+
+    /// How many tasks were accepted.
+    pub(super) fn submitted(&self) -> u64 {
+        let taken_back = self.rare.taken_back.get();
+        let inside: u64 = self.slots.iter().map(|slot| slot.deque.pushed()).sum();
+        (self.outside.pushed() + inside).saturating_sub(taken_back)
     }
 
     /// Gives memory back to the system that a burst of tasks took, and that is not needed now (DEPOT-3).

@@ -55,6 +55,7 @@
 // | `wait` | what a worker does while it waits for a job |
 // | `worker` | the life of a worker: run, search, sleep, leave |
 // | `deque`, `slot` | what other workers see of one |
+// | `outside` | the queue of what comes from outside |
 // | `cache_groups` | which workers are near, and so the order of looking at their deques |
 // | `sleep` | how workers fall asleep and are woken |
 // | `blocking`, `spares` | workers that block, and those that take their place |
@@ -84,6 +85,7 @@ mod install;
 #[cfg(millpond_loom)]
 #[doc(hidden)]
 pub mod models;
+mod outside;
 pub mod parallel;
 mod quiescence;
 mod recursive;

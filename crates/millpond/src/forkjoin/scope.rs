@@ -19,6 +19,7 @@ use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicBool, Ordering};
 use std::fmt;
 use std::marker::PhantomData;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -88,7 +89,7 @@ impl<'scope, 'env> ForkScope<'scope, 'env> {
 
     fn tag(&self) -> ScopeTag {
         ScopeTag {
-            id: std::ptr::from_ref(self).addr(),
+            id: NonNull::from(self).addr(),
             root: self.root,
         }
     }

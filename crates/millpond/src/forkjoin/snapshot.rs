@@ -5,8 +5,9 @@
 //!   submitted = completed + cancelled + queued tasks      at rest
 //! ```
 //!
-//! A task is counted as submitted when the call returns, and may have run before; `submitted` is never shown below the
-//! tasks that are over.
+//! A task is counted as submitted by the queue that takes it, before the call returns; `submitted` is never shown below
+//! the tasks that are over. If no thread can be started for it, it is counted out again, and rejected, before the call
+//! returns.
 //!
 //! Jobs of joins and scopes are in no book: they are parts of a task, and there may be a billion of them. What comes from
 //! outside by `install` is counted by itself (`installed`), and its joins are not.
@@ -180,7 +181,7 @@ impl ForkJoinEngine {
         };
         if self.is_forked() {
             // Its workers are in the parent, and one of them may hold a lock.
-            snapshot.submitted = rare.submitted.get();
+            snapshot.submitted = self.submitted();
             return snapshot;
         }
         let (counts, forks, largest) =
@@ -210,7 +211,7 @@ impl ForkJoinEngine {
         snapshot.cancelled =
             counts.cancelled + removed.cancelled.get() + snapshot.expired + snapshot.handed_back;
         let over = snapshot.completed + snapshot.cancelled;
-        snapshot.submitted = rare.submitted.get().max(over);
+        snapshot.submitted = self.submitted().max(over);
         snapshot.published = forks.published;
         snapshot.steals = forks.steals;
         snapshot.leaps = forks.leaps;

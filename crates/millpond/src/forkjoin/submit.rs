@@ -37,18 +37,15 @@ impl ForkJoinEngine {
             return reject(task, RejectReason::ShutDown);
         }
         let Err(error) = self.signal() else {
-            self.rare.submitted.add(1);
             return Ok(());
         };
         // There is no worker. What others have pushed meanwhile gets an attempt of its own.
         let own = self.remove_tasks(1, &mut |task| identity.is(task)).pop();
         self.recover_failed_spawn();
         match own {
-            None => {
-                self.rare.submitted.add(1);
-                Ok(())
-            }
+            None => Ok(()),
             Some(task) => {
+                self.rare.taken_back.add(1);
                 task.detach();
                 reject(task, RejectReason::SpawnFailed(error))
             }
@@ -61,7 +58,7 @@ impl ForkJoinEngine {
         Context::with_current(|here| run_stop::surround(&mut job, here));
         // FORKJOIN-3
         let is_open = || self.ctl().read().is_running();
-        if let Err(job) = self.outside.push_job_if(job, is_open) {
+        if let Err(job) = self.outside.push_job(job, is_open) {
             drop(job);
             return;
         }

@@ -36,7 +36,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// After so many tasks a worker looks into the queue from outside first, so that what waits there is not starved by
-/// tasks that make tasks. A prime number.
+/// tasks that make tasks, and begins there with the next stripe (OUTSIDE-4). A prime number.
 const OUTSIDE_EVERY: u32 = 61;
 
 /// So long after a burst an idle pool gives memory back.
@@ -242,9 +242,12 @@ impl Context {
         let engine = &self.engine;
         // A surplus worker looks, too, as long as it has something of its own: when the parallelism is lowered while all
         // have tasks that make tasks, all of them are surplus, and nobody else would look.
-        if turn == 0 && (!self.is_surplus() || !self.slot().deque.is_empty()) {
-            if let Some(item) = engine.outside.steal(self.index) {
-                return Some(item);
+        if turn == 0 {
+            self.home.set(self.home.get().wrapping_add(1));
+            if !self.is_surplus() || !self.slot().deque.is_empty() {
+                if let Some(item) = engine.outside.steal(self.index, self.home.get()) {
+                    return Some(item);
+                }
             }
         }
         if let Some(item) = self.slot().deque.pop(engine.config.is_fifo) {

@@ -214,3 +214,22 @@ fn a_lower_parallelism_does_not_starve_tasks_from_outside_while_all_workers_make
     stop.store(true, Ordering::Relaxed);
     assert_eq!(outside.unwrap(), 7);
 }
+
+#[test]
+fn no_producer_is_starved_while_all_workers_make_tasks_of_their_own() {
+    let pool = pool(3);
+    let stop = Arc::new(AtomicBool::new(false));
+    for _ in 0..3 {
+        let (inner, own) = (pool.clone(), Arc::clone(&stop));
+        pool.execute(move || again(&inner, &own)).unwrap();
+    }
+    // Each thread has a stripe of its own; there are more threads than stripes.
+    for _ in 0..8 {
+        let inner = pool.clone();
+        let outside = thread::spawn(move || inner.submit(|| 7).unwrap());
+        let outside = outside.join().unwrap();
+        until(|| outside.is_finished());
+    }
+    stop.store(true, Ordering::Relaxed);
+    pool.close().unwrap();
+}

@@ -13,6 +13,7 @@ mod context;
 mod ends;
 mod helping;
 mod joins;
+mod outside;
 mod pairs;
 mod parallel;
 mod recursive;
