@@ -30,6 +30,7 @@
 
 pub mod decisions;
 pub mod generate;
+mod generate_forkjoin;
 pub mod java;
 mod judge;
 mod ours;
@@ -38,6 +39,7 @@ mod run;
 pub mod script;
 mod shrink;
 mod tally;
+pub mod tree;
 
 pub use judge::{Disagreement, Log, expectations, judge};
 pub use ours::Ours;
