@@ -199,12 +199,7 @@ pub(crate) fn meddle_once(
     }
 }
 
-fn meddle_fork_join(
-    client: &Client,
-    pool: &ForkJoinPool,
-    factory: &FaultyFactory,
-    rng: &mut Rng,
-) {
+fn meddle_fork_join(client: &Client, pool: &ForkJoinPool, factory: &FaultyFactory, rng: &mut Rng) {
     match rng.below(10) {
         0..=3 => {
             let (before, size) = (pool.parallelism(), rng.below(6));

@@ -128,7 +128,9 @@ impl fmt::Display for Verb {
 impl fmt::Display for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({}{}{}", self.id, self.forks, self.ends)?;
-        self.parts.iter().try_for_each(|part| write!(f, " {part}"))?;
+        self.parts
+            .iter()
+            .try_for_each(|part| write!(f, " {part}"))?;
         f.write_str(")")
     }
 }
@@ -182,7 +184,9 @@ fn tree_from(first: &str, tokens: &mut Tokens<'_>) -> Option<Tree> {
 fn verb(word: &str, parts: usize) -> Option<Verb> {
     let order = |digits: &str| {
         let digits = digits.chars().map(|digit| digit.to_digit(10));
-        let order: Vec<usize> = digits.map(|it| it.map(|it| it as usize)).collect::<Option<_>>()?;
+        let order: Vec<usize> = digits
+            .map(|it| it.map(|it| it as usize))
+            .collect::<Option<_>>()?;
         (order.len() == parts && (0..parts).all(|part| order.contains(&part))).then_some(order)
     };
     Some(match (word.split_once(':'), parts) {
@@ -200,7 +204,10 @@ fn verb(word: &str, parts: usize) -> Option<Verb> {
 
 fn node(tokens: &mut Tokens<'_>) -> Option<Node> {
     let word = tokens.next()?;
-    let [forks, ends] = word.get(word.len().checked_sub(2)?..)?.chars().collect::<Vec<_>>()[..]
+    let [forks, ends] = word
+        .get(word.len().checked_sub(2)?..)?
+        .chars()
+        .collect::<Vec<_>>()[..]
     else {
         return None;
     };
@@ -218,7 +225,12 @@ fn node(tokens: &mut Tokens<'_>) -> Option<Node> {
     let is_fit = (forks == 'i') == (ends == '-')
         && (forks != 'i' || !parts.is_empty())
         && (!"cqx".contains(ends) || parts.is_empty());
-    (is_known && is_fit).then_some(Node { id, forks, ends, parts })
+    (is_known && is_fit).then_some(Node {
+        id,
+        forks,
+        ends,
+        parts,
+    })
 }
 
 #[cfg(test)]
@@ -246,7 +258,15 @@ mod tests {
     #[test]
     fn what_is_no_computation_is_named() {
         let wrong = [
-            "x", "(two 1)", "(fork:00 1 2)", "(all)", "1 2", "(parts 1)", "(parts (1zt))", "(parts (1fc (2ft)))", "(two 1 2",
+            "x",
+            "(two 1)",
+            "(fork:00 1 2)",
+            "(all)",
+            "1 2",
+            "(parts 1)",
+            "(parts (1zt))",
+            "(parts (1fc (2ft)))",
+            "(two 1 2",
         ];
         for text in wrong {
             let words: Vec<&str> = text.split(' ').collect();

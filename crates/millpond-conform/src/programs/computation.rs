@@ -65,7 +65,9 @@ impl Plan {
     pub(super) fn expected(&self) -> Expected {
         let sum = |parts: &[Plan]| {
             let parts = (1..).zip(parts);
-            parts.map(|(place, part)| Ok(mix(place, part.expected()?))).sum()
+            parts
+                .map(|(place, part)| Ok(mix(place, part.expected()?)))
+                .sum()
         };
         match self {
             Plan::Value(value) => Ok(*value),
@@ -136,7 +138,9 @@ impl Author<'_> {
     }
 
     fn plans(&mut self, here: usize, depth: usize) -> Vec<Plan> {
-        (0..1 + self.rng.below(4)).map(|_| self.plan(here, depth)).collect()
+        (0..1 + self.rng.below(4))
+            .map(|_| self.plan(here, depth))
+            .collect()
     }
 
     fn leaf(&mut self) -> Plan {
@@ -157,7 +161,11 @@ pub(super) struct Pools(Vec<Client>);
 impl Pools {
     /// Those of the clients that are fork-join pools.
     pub(super) fn of(clients: impl Iterator<Item = Client>) -> Self {
-        Pools(clients.filter(|client| fork_join(client).is_some()).collect())
+        Pools(
+            clients
+                .filter(|client| fork_join(client).is_some())
+                .collect(),
+        )
     }
 
     pub(super) fn len(&self) -> usize {
@@ -245,9 +253,7 @@ impl Pools {
                 None => self.run(part),
             },
             Plan::Submit(there, part) => self.submit(*there, part),
-            Plan::Range(end) => {
-                forkjoin::parallel::over(0..*end).map(|item| item).sum()
-            }
+            Plan::Range(end) => forkjoin::parallel::over(0..*end).map(|item| item).sum(),
         }
     }
 

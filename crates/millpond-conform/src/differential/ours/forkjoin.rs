@@ -1,9 +1,7 @@
 //! Runs one script on our fork-join pool and writes a line for each step, in the format of `docs/differential.md`. The
 //! counterpart of `java/ForkJoinPlayer.java`.
 
-use super::super::script::{
-    Computation, ForkJoinSetup, Number, Step, Submission, yes_or_no,
-};
+use super::super::script::{Computation, ForkJoinSetup, Number, Step, Submission, yes_or_no};
 use super::computation::{Part, Trace, joined};
 use super::ledger::{Fate, Ledger, Order};
 use super::parts::WatchedThreads;
@@ -212,8 +210,8 @@ impl ForkJoinPlayer {
         if self.is_stopped {
             return Ok("*".into());
         }
-        let is_quiescent = self.pool.is_quiescent()
-            && self.pool.await_quiescence(delays::long()).unwrap_or(false);
+        let is_quiescent =
+            self.pool.is_quiescent() && self.pool.await_quiescence(delays::long()).unwrap_or(false);
         Ok(yes_or_no(is_quiescent).into())
     }
 
@@ -235,7 +233,9 @@ impl ForkJoinPlayer {
         let mut visited = self.trace.take();
         if self.setup.parallelism > 1 {
             // Neither the order is determined, nor which part is the last of a node.
-            let names = visited.iter().map(|name| name.split('<').next().unwrap_or_default());
+            let names = visited
+                .iter()
+                .map(|name| name.split('<').next().unwrap_or_default());
             visited = names.map(str::to_owned).collect();
             visited.sort_unstable();
         }
