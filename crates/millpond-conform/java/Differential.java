@@ -28,9 +28,13 @@ final class Differential {
         out.println("java " + Runtime.version());
         out.println("end");
         out.flush();
-        Player player = new Player(patience);
+        Plays player = null;
         boolean skips = false;
         for (String step = in.readLine(); step != null; step = in.readLine()) {
+            if (player == null) {
+                boolean isForkJoin = step.startsWith("fork-join");
+                player = isForkJoin ? new ForkJoinPlayer(patience) : new Player(patience);
+            }
             if (!skips) {
                 String line = answer(player, step);
                 out.println(line);
@@ -39,13 +43,13 @@ final class Differential {
             if (step.equals("end")) {
                 out.println("end");
                 out.flush();
-                player = new Player(patience);
+                player = null;
                 skips = false;
             }
         }
     }
 
-    private static String answer(Player player, String step) {
+    private static String answer(Plays player, String step) {
         try {
             return player.play(step);
         } catch (Throwable broken) {

@@ -7,7 +7,7 @@ import java.util.concurrent.TimeUnit;
  * Plays one script on Java's pool and tells a line for each step. The words of the lines are those of
  * docs/differential.md; {@code DIFF-1} and so on are the decisions listed in src/differential/decisions.md.
  */
-final class Player {
+final class Player implements Plays {
     private final Stage stage = new Stage();
     private final long patience;
     private Pool pool;
@@ -19,7 +19,8 @@ final class Player {
     }
 
     /** Plays a step; null means that the script cannot go on. */
-    String play(String step) throws Exception {
+    @Override
+    public String play(String step) throws Exception {
         String outcome = act(step.split(" "));
         if (outcome.equals("impossible")) {
             return outcome;

@@ -1,4 +1,4 @@
-//! The differential test: scripts on Java's `ThreadPoolExecutor` and on our pool, logs compared. The
+//! The differential test: scripts on Java's `ThreadPoolExecutor` and `ForkJoinPool` and on our pools, logs compared. The
 //! program is an example of `millpond-conform`; `docs/differential.md` says how to read it.
 
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::workspace::Workspace;
 const SEED: u64 = 20_261_105;
 
 /// How many of those.
-const COUNT: u64 = 2_500;
+const COUNT: u64 = 3_000;
 
 /// The folder of scripts that were written by hand.
 const WRITTEN: &str = "crates/millpond-conform/scripts";
@@ -117,7 +117,7 @@ fn judge(success: bool, output: &str) -> Outcome {
         let reason = error.unwrap_or("docs/differential.md says how to read what is above");
         return Outcome::failed(reason);
     }
-    // The note says what has run: `2514 scripts, 57000 steps`.
+    // The note says what has run: `3025 scripts, 66000 steps`.
     let note = output.lines().find(|line| line.contains(" scripts, "));
     let note = note.and_then(|line| line.split(':').next());
     Outcome::passed(note.unwrap_or_default())
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn by_default_the_scripts_of_the_gate_run() {
         let all = words(&Scripts::default());
-        assert!(all.contains("--seed 20261105 --count 2500"), "{all}");
+        assert!(all.contains("--seed 20261105 --count 3000"), "{all}");
         assert!(
             all.ends_with("--scripts crates/millpond-conform/scripts"),
             "{all}"

@@ -1,13 +1,16 @@
 //! The threads of a round: producers, which submit tasks and use their handles in every way, and the
 //! meddler, which changes every parameter.
 
+use super::any_pool::AnyPool;
 use super::client::{Client, let_go, scope, settle, submit_task};
 use super::counts::Counts;
 use super::faulty::FaultyFactory;
 use super::ledger::{Fact, Value, lock};
 use super::shape::{Line, Policy, growth, overload};
 use crate::kit::Rng;
+use millpond::forkjoin::ForkJoinPool;
 use millpond::manage::Patch;
+use millpond::pool::ThreadPool;
 use millpond::task::{TaskError, TaskHandle};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -148,9 +151,12 @@ pub(crate) fn meddle_once(
     rng: &mut Rng,
     counts: &mut Counts,
 ) {
-    let pool = &client.pool;
+    let pool = match &client.pool {
+        AnyPool::Threads(pool) => pool,
+        AnyPool::ForkJoin(pool) => return meddle_fork_join(client, pool, factory, rng),
+    };
     match rng.below(12) {
-        0..=2 => patch(client, rng, counts),
+        0..=2 => patch(client, pool, rng, counts),
         3 => {
             let policy = Policy::draw(rng);
             counts.happened("policies swapped");
@@ -193,9 +199,41 @@ pub(crate) fn meddle_once(
     }
 }
 
+fn meddle_fork_join(client: &Client, pool: &ForkJoinPool, factory: &FaultyFactory, rng: &mut Rng) {
+    match rng.below(10) {
+        0..=3 => {
+            let (before, size) = (pool.parallelism(), rng.below(6));
+            if pool.set_parallelism(size).is_ok() == (size == 0) {
+                let what = format!("a parallelism of {size} was set, and before it was {before}");
+                client.ledger.wrong(what);
+            }
+        }
+        // A bad patch changes nothing, and that is judged by the suites.
+        4 => drop(pool.set_max_spares(rng.below(20))),
+        5 => drop(pool.apply(&fork_join_patch(rng))),
+        6 => drop(pool.await_quiescence(rng.timeout())),
+        7 => drop(format!("{pool:?}")),
+        8 => drop(pool.is_quiescent()),
+        _ => {
+            if client.ledger.round.may_fail.load(Ordering::Relaxed) {
+                factory.set_faults(rng.below(12));
+            }
+        }
+    }
+}
+
+fn fork_join_patch(rng: &mut Rng) -> Patch {
+    let keep_alive = match rng.once_in(2) {
+        true => rng.timeout(),
+        false => Duration::from_secs(60),
+    };
+    let help = ["descendants", "any", "never"][rng.below(3)];
+    let patch = Patch::new().set("keep_alive", keep_alive);
+    patch.set("fifo", rng.once_in(2)).set("help", help)
+}
+
 /// A patch, good or bad. A bad one changes nothing; the meddler is alone, so that can be seen.
-fn patch(client: &Client, rng: &mut Rng, counts: &mut Counts) {
-    let pool = &client.pool;
+fn patch(client: &Client, pool: &ThreadPool, rng: &mut Rng, counts: &mut Counts) {
     let mut patch = Patch::new();
     if rng.once_in(2) {
         patch = patch.core(rng.below(6));

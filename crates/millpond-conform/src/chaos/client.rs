@@ -1,11 +1,11 @@
 //! The pool as its test clients see it: every submitted task gets an entry in the ledger.
 
+use super::any_pool::AnyPool;
 use super::ledger::{Fact, Ledger, Outcome, Place, Stub, Value, lock};
 use super::shape::End;
 use crate::kit::Rng;
 use millpond::executor::{Executor, ExecutorExt, Lifecycle, Rejected};
 use millpond::interrupt;
-use millpond::pool::ThreadPool;
 use millpond::queue::{BlockingQueue, FifoQueue};
 use millpond::task::{Priority, Task, TaskError, TaskHandle, TaskSpec};
 use millpond::time::{Clock, Deadline};
@@ -20,7 +20,7 @@ const DEEPEST: usize = 2;
 /// A handle of the pool, with its ledger.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
-    pub(crate) pool: ThreadPool,
+    pub(crate) pool: AnyPool,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) deadlines: bool,
 }

@@ -2,6 +2,7 @@
 
 use super::counts::Counts;
 use super::ledger::{Entry, Fact, Ledger, Outcome};
+use millpond::forkjoin::ForkJoinSnapshot;
 use millpond::manage::RunState;
 use millpond::pool::PoolSnapshot;
 use millpond::task::CancelReason;
@@ -269,6 +270,44 @@ pub(crate) fn books(
     must(
         !has_hooks || last.completed == completed,
         &format!("hooks saw {completed}"),
+    );
+}
+
+/// CHAOS-7 of a fork-join pool: a task that was submitted has completed, or was cancelled. Tasks that were forked, and
+/// not submitted by a client, are among them.
+pub(crate) fn fork_join_books(ledger: &Ledger, last: &ForkJoinSnapshot) {
+    let must = |holds: bool, what: &str| {
+        if !holds {
+            ledger.wrong(format!("books (CHAOS-7): {what}\n    {last:?}"));
+        }
+    };
+    let round = &ledger.round;
+    let queued = last.queued_outside + last.queued_by_worker.iter().sum::<usize>();
+    let busy = last.workers + last.active + last.blocked + last.joining + last.spares;
+    let at_rest = queued + busy == 0;
+    must(
+        last.state == RunState::Terminated && at_rest,
+        "it is not at rest",
+    );
+    let (accepted, sum) = (read(&round.accepted), last.completed + last.cancelled);
+    must(
+        accepted == last.submitted && accepted == sum,
+        &format!("{accepted} accepted, {sum} accounted for"),
+    );
+    let handed_back = read(&round.handed_back);
+    must(
+        last.handed_back == handed_back,
+        &format!("{handed_back} were handed back"),
+    );
+    let rejected = read(&round.rejected);
+    must(
+        rejected == last.rejected,
+        &format!("callers saw {rejected} rejections"),
+    );
+    must(
+        last.panicked + last.ran_elsewhere <= 2 * last.completed
+            && last.expired + last.handed_back <= last.cancelled,
+        "a part is more than the whole",
     );
 }
 

@@ -45,6 +45,7 @@
 //! When the last handle has been dropped no snapshot can be had; then CHAOS-7 is left out.
 
 pub(crate) mod actions;
+pub(crate) mod any_pool;
 pub(crate) mod client;
 mod counts;
 pub(crate) mod faulty;

@@ -1,5 +1,6 @@
 //! One round: builds a pool, runs all threads on it, ends it and checks the ledger.
 
+use super::any_pool::AnyPool;
 use super::client::{self, Client, settle};
 use super::counts::Counts;
 use super::faulty::{FaultyFactory, FaultyHooks};
@@ -133,7 +134,7 @@ fn actions(
 ) {
     let over = AtomicBool::new(false);
     let a_bank = || Client {
-        pool: pool.clone(),
+        pool: AnyPool::Threads(pool.clone()),
         ledger: Arc::clone(ledger),
         deadlines: shape.deadlines,
     };

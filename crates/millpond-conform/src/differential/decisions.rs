@@ -4,7 +4,8 @@
 //! decision cites that number, and a test compares the two: an unknown number and a decision that no
 //! code cites are both failures.
 
-use super::script::{Flavor, Policy, Script, Step};
+use super::script::{Flavor, Policy, Script, Setup, Step};
+use super::tree::{Tree, Verb};
 
 /// The list, as it is printed and linked.
 pub const TEXT: &str = include_str!("decisions.md");
@@ -30,6 +31,10 @@ pub fn summary() -> String {
 /// writes such a script, and shrinking must not make one.
 pub fn forbids(script: &Script) -> Option<&'static str> {
     let Script { setup, steps } = script;
+    let setup = match setup {
+        Setup::Pool(setup) => setup,
+        Setup::ForkJoin(setup) => return forbids_fork_join(setup.parallelism, steps),
+    };
     let drops_oldest = setup.policy == Policy::DiscardOldest
         || steps.contains(&Step::Policy(Policy::DiscardOldest));
     if drops_oldest && setup.queue == Flavor::HandOff {
@@ -49,6 +54,43 @@ pub fn forbids(script: &Script) -> Option<&'static str> {
         return Some("DIFF-6");
     }
     None
+}
+
+fn forbids_fork_join(parallelism: usize, steps: &[Step]) -> Option<&'static str> {
+    let ends = |step: &Step| matches!(step, Step::Shutdown | Step::ShutdownNow);
+    let may_end = steps.iter().any(ends);
+    for (index, step) in steps.iter().enumerate() {
+        let computation = match step {
+            Step::Compute(computation) => computation,
+            // The first body begins at once, and so before the end.
+            Step::Submission(submission) if submission.forks > 0 && may_end && index > 0 => {
+                return Some("DIFF-13");
+            }
+            _ => continue,
+        };
+        let tree = &computation.tree;
+        if may_end && (computation.is_traced || has(tree, &|verb| matches!(verb, Verb::Cancel))) {
+            return Some("DIFF-13");
+        }
+        if parallelism > 1 && has(tree, &|verb| matches!(verb, Verb::Cancel | Verb::Quiesce)) {
+            return Some("DIFF-13");
+        }
+        let quiesces: &dyn Fn(&Verb) -> bool = &|verb| *verb == Verb::Quiesce;
+        if let Tree::Parts { parts, .. } = tree
+            && parts.iter().any(|part| has(part, quiesces))
+        {
+            return Some("DIFF-15");
+        }
+    }
+    None
+}
+
+/// Whether one of the verbs in it is like that.
+fn has(tree: &Tree, is_it: &dyn Fn(&Verb) -> bool) -> bool {
+    match tree {
+        Tree::Parts { verb, parts } => is_it(verb) || parts.iter().any(|part| has(part, is_it)),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

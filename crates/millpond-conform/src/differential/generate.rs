@@ -7,14 +7,21 @@
 //! task that was rejected) is answered by `no` on both sides, and that is compared as well. What it
 //! avoids it avoids because of a decision (DIFF-4, DIFF-5, DIFF-6, DIFF-7); the list is in `decisions.md`.
 
-use super::script::{Flavor, Number, Policy, Script, Setup, Step, Submission};
+use super::generate_forkjoin;
+use super::script::{Flavor, Number, Policy, PoolSetup, Script, Setup, Step, Submission};
 use crate::kit::Rng;
 
 /// A number of tasks so recent that it is worth speaking of them.
 const RECENT: u32 = 10;
 
+/// One script of so many is for a fork-join pool.
+const EVERY: u64 = 6;
+
 /// The script of this seed.
 pub fn script(seed: u64) -> Script {
+    if seed % EVERY == EVERY - 1 {
+        return generate_forkjoin::script(seed);
+    }
     Author::new(Rng::new(seed)).write()
 }
 
@@ -60,7 +67,7 @@ const KINDS: [(Kind, usize); 13] = [
 
 struct Author {
     rng: Rng,
-    setup: Setup,
+    setup: PoolSetup,
     /// The features of this script, each as often as it is to be drawn.
     kinds: Vec<Kind>,
     /// Threads will fail in this script, so a worker must live from the first step to the last.
@@ -96,7 +103,7 @@ impl Author {
         }
         let keep_alive = if rng.once_in(5) { 0 } else { 60 };
         let mut author = Author {
-            setup: Setup {
+            setup: PoolSetup {
                 core,
                 max,
                 queue,
@@ -136,7 +143,7 @@ impl Author {
             }
         }
         Script {
-            setup: self.setup,
+            setup: Setup::Pool(self.setup),
             steps: self.steps,
         }
     }
@@ -187,6 +194,7 @@ impl Author {
             // thread can be started it is not replaced (DIFF-6).
             has_handle: self.keeps_a_worker || !self.rng.once_in(5),
             is_stubborn: self.rng.once_in(6),
+            forks: 0,
         })
     }
 
@@ -246,12 +254,14 @@ mod tests {
         for seed in 0..500 {
             let script = script(seed);
             let word = |text: String| text.split([' ', ':']).next().unwrap_or_default().to_owned();
-            seen.insert(word(script.setup.queue.to_string()));
-            seen.insert(script.setup.policy.name().to_owned());
+            if let Some(pool) = script.setup.pool() {
+                seen.insert(word(pool.queue.to_string()));
+                seen.insert(pool.policy.name().to_owned());
+            }
             seen.extend(script.steps.iter().map(|step| word(step.to_string())));
         }
         let steps = "submit run release fail cancel interrupt remove core max capacity keep-alive \
-            core-may-time-out policy prestart prestart-all idle-out threads shutdown shutdown-now";
+            core-may-time-out policy prestart prestart-all idle-out threads shutdown shutdown-now compute trace quiescence";
         let pools = "linked array unbounded hand-off abort caller-runs discard discard-oldest";
         for word in steps.split(' ').chain(pools.split(' ')) {
             assert!(seen.contains(word), "{word} is never written");

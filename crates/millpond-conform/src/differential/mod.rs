@@ -1,5 +1,5 @@
-//! The differential test: one script, played on Java's `ThreadPoolExecutor` and on our pool, must
-//! leave the same log.
+//! The differential test: one script, played on Java's `ThreadPoolExecutor` and on our pool, or on Java's
+//! `ForkJoinPool` and on ours, must leave the same log.
 //!
 //! ```text
 //!   generate (a seed)  ---.                    .--> java: one process, pipes, crates/.../java ---.
@@ -18,7 +18,8 @@
 //! Nothing is guessed from time; a player knows when nothing moves any more.
 //!
 //! - **REST-1** Java's player sees every thread enter and leave each wait, because the queues, the gates and
-//!   the threads are subclasses that say so (`java/Stage.java`).
+//!   the threads are subclasses that say so (`java/Stage.java`). Of a fork-join pool it knows which bodies wait and
+//!   which tasks are over, and asks the pool for the rest (`java/ForkJoinPlayer.java`).
 //! - **REST-2** Ours is looked at from outside: all threads that the pool has started are asleep in the
 //!   kernel, at one instant ([`Stillness`](crate::kit::Stillness)). Time is a manual clock, so no sleeper
 //!   wakes by itself.
@@ -30,6 +31,7 @@
 
 pub mod decisions;
 pub mod generate;
+mod generate_forkjoin;
 pub mod java;
 mod judge;
 mod ours;
@@ -38,6 +40,7 @@ mod run;
 pub mod script;
 mod shrink;
 mod tally;
+pub mod tree;
 
 pub use judge::{Disagreement, Log, expectations, judge};
 pub use ours::Ours;

@@ -1,6 +1,9 @@
 //! Reads scripts, and says what is wrong with one and where.
 
-use super::script::{Flavor, Number, Policy, Script, Setup, Step, Submission};
+use super::script::{
+    Computation, Flavor, ForkJoinSetup, Number, Policy, PoolSetup, Script, Setup, Step, Submission,
+};
+use super::tree;
 use std::fmt;
 use std::str::FromStr;
 
@@ -49,11 +52,35 @@ impl FromStr for Script {
 }
 
 fn setup(words: &[&str]) -> Result<Setup, String> {
-    let ["pool", settings @ ..] = words else {
-        return Err("a script begins with its pool: `pool core=1 max=2 ...`".into());
+    match words {
+        ["pool", settings @ ..] => pool(settings).map(Setup::Pool),
+        ["fork-join", settings @ ..] => fork_join(settings).map(Setup::ForkJoin),
+        _ => Err("a script begins with its pool: `pool core=1 max=2 ...`".into()),
+    }
+}
+
+fn fork_join(settings: &[&str]) -> Result<ForkJoinSetup, String> {
+    let mut setup = ForkJoinSetup {
+        parallelism: 0,
+        is_fifo: false,
     };
+    for setting in settings {
+        let (name, value) = pair(setting)?;
+        match name {
+            "parallelism" => setup.parallelism = number(value)?,
+            "fifo" => setup.is_fifo = yes(value)?,
+            _ => return Err(format!("a fork-join pool has no `{name}`")),
+        }
+    }
+    match setup.parallelism {
+        0 => Err("the pool needs `parallelism=...`, at least 1".into()),
+        _ => Ok(setup),
+    }
+}
+
+fn pool(settings: &[&str]) -> Result<PoolSetup, String> {
     // Defaults for parts that most scripts leave out.
-    let mut setup = Setup {
+    let mut setup = PoolSetup {
         core: 0,
         max: 0,
         queue: Flavor::Unbounded,
@@ -82,15 +109,29 @@ fn setup(words: &[&str]) -> Result<Setup, String> {
 }
 
 fn step(words: &[&str]) -> Result<Step, String> {
+    let first = words.first().copied().unwrap_or_default();
     Ok(match words {
-        ["submit" | "run", task, manner @ ..] => Step::Submission(Submission {
-            number: number(task)?,
-            has_handle: words[0] == "submit",
-            is_stubborn: match manner {
-                [] => false,
-                ["stubborn"] => true,
+        ["submit" | "run", task, manner @ ..] => {
+            let (is_stubborn, manner) = match manner {
+                ["stubborn", manner @ ..] => (true, manner),
+                _ => (false, manner),
+            };
+            let forks = match manner {
+                [] => 0,
+                [forks] if forks.starts_with("forks=") => number(pair(forks)?.1)?,
                 _ => return Err(format!("`{}` is no manner of task", manner.join(" "))),
-            },
+            };
+            Step::Submission(Submission {
+                number: number(task)?,
+                has_handle: words[0] == "submit",
+                is_stubborn,
+                forks,
+            })
+        }
+        ["compute" | "trace", task, words @ ..] => Step::Compute(Computation {
+            number: number(task)?,
+            is_traced: first == "trace",
+            tree: tree::read(words)?,
         }),
         ["release", tasks @ ..] if !tasks.is_empty() => Step::Release(numbers(tasks)?),
         ["fail", task] => Step::Fail(number(task)?),
@@ -110,6 +151,7 @@ fn step(words: &[&str]) -> Result<Step, String> {
         ["threads", "fail"] => Step::Threads(false),
         ["shutdown"] => Step::Shutdown,
         ["shutdown-now"] => Step::ShutdownNow,
+        ["quiescence"] => Step::Quiescence,
         ["expect", readings @ ..] if !readings.is_empty() => {
             let owned =
                 |word: &&str| pair(word).map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -187,12 +229,26 @@ mod tests {
     }
 
     #[test]
+    fn a_script_of_a_fork_join_pool_is_read_as_it_is_written() {
+        let text = "fork-join parallelism=1 fifo=yes\nsubmit 1 forks=3\nrun 2 stubborn forks=1\n\
+            trace 3 (two 1 !2)\ncompute 4 (try !5)\nquiescence\nshutdown-now\n";
+        let script: Script = text.parse().unwrap();
+        assert_eq!(script.to_string(), text);
+        let foreign = format!("{text}core 2\n").parse::<Script>().unwrap_err();
+        assert_eq!(
+            foreign.to_string(),
+            "line 8: `core 2` is not for a pool of this kind"
+        );
+    }
+
+    #[test]
     fn comments_blank_lines_and_defaults_may_be_left_out() {
         let script: Script = "# Two.\n\n pool core=1 max=1 queue=hand-off # none\n submit 1\n"
             .parse()
             .unwrap();
-        assert_eq!(script.setup.policy, Policy::Abort);
-        assert_eq!(script.setup.keep_alive, 60);
+        let pool = script.setup.pool().unwrap();
+        assert_eq!(pool.policy, Policy::Abort);
+        assert_eq!(pool.keep_alive, 60);
         assert_eq!(script.steps.len(), 1);
     }
 

@@ -4,6 +4,7 @@
 //! `docs/differential.md` documents it. A script that was parsed is valid: a player needs to
 //! check nothing.
 
+use super::tree::Tree;
 use std::fmt;
 
 /// The number of a task, as a script gives it.
@@ -11,7 +12,35 @@ pub type Number = u32;
 
 /// The pool a script begins with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setup {
+pub enum Setup {
+    /// A thread pool.
+    Pool(PoolSetup),
+    /// A fork-join pool.
+    ForkJoin(ForkJoinSetup),
+}
+
+impl Setup {
+    /// The thread pool, if it is one.
+    pub fn pool(&self) -> Option<&PoolSetup> {
+        match self {
+            Setup::Pool(pool) => Some(pool),
+            Setup::ForkJoin(_) => None,
+        }
+    }
+}
+
+/// A fork-join pool to begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForkJoinSetup {
+    /// How many workers compute at a time.
+    pub parallelism: usize,
+    /// Whether a worker takes the oldest of its forked tasks first: `asyncMode`.
+    pub is_fifo: bool,
+}
+
+/// A thread pool to begin with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolSetup {
     /// The core size.
     pub core: usize,
     /// The maximum size.
@@ -81,6 +110,19 @@ pub struct Submission {
     pub has_handle: bool,
     /// Whether its body ignores interrupts.
     pub is_stubborn: bool,
+    /// How many tasks its body forks before it waits; in a fork-join pool.
+    pub forks: usize,
+}
+
+/// A computation that a step submits to a fork-join pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Computation {
+    /// Its number.
+    pub number: Number,
+    /// Whether the order is told in which its parts ran.
+    pub is_traced: bool,
+    /// The computation.
+    pub tree: Tree,
 }
 
 /// One step.
@@ -88,6 +130,8 @@ pub struct Submission {
 pub enum Step {
     /// Submits a task.
     Submission(Submission),
+    /// Submits a computation to a fork-join pool.
+    Compute(Computation),
     /// Lets the bodies that run among these return.
     Release(Vec<Number>),
     /// Lets the body panic, if it runs.
@@ -122,6 +166,8 @@ pub enum Step {
     Shutdown,
     /// Shuts down at once.
     ShutdownNow,
+    /// Asks whether the pool is quiescent, and waits for it if it is bound to be.
+    Quiescence,
     /// Checks readings of both sides: names and values.
     Expect(Vec<(String, String)>),
 }
@@ -131,12 +177,39 @@ impl Step {
     pub fn numbers(&self) -> &[Number] {
         match self {
             Step::Submission(submission) => std::slice::from_ref(&submission.number),
+            Step::Compute(computation) => std::slice::from_ref(&computation.number),
             Step::Release(numbers) => numbers,
             Step::Fail(number)
             | Step::Cancel(number)
             | Step::Interrupt(number)
             | Step::Remove(number) => std::slice::from_ref(number),
             _ => &[],
+        }
+    }
+
+    /// The task that it submits.
+    pub fn submits(&self) -> Option<Number> {
+        match self {
+            Step::Submission(submission) => Some(submission.number),
+            Step::Compute(computation) => Some(computation.number),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a step for pools of this kind.
+    fn fits(&self, setup: &Setup) -> bool {
+        let is_fork_join = matches!(setup, Setup::ForkJoin(_));
+        match self {
+            Step::Submission(submission) => is_fork_join || submission.forks == 0,
+            Step::Compute(_) | Step::Quiescence => is_fork_join,
+            Step::Release(_)
+            | Step::Fail(_)
+            | Step::Cancel(_)
+            | Step::Shutdown
+            | Step::ShutdownNow
+            | Step::Expect(_) => true,
+            // DIFF-12 is why a task of a fork-join pool is not interrupted.
+            _ => !is_fork_join,
         }
     }
 
@@ -165,14 +238,14 @@ impl Script {
         let mut known = Vec::new();
         for (index, step) in self.steps.iter().enumerate() {
             let wrong = |reason: String| Err((index, reason));
-            if let Step::Submission(submission) = step {
-                if known.contains(&submission.number) {
-                    return wrong(format!(
-                        "task {} has been submitted before",
-                        submission.number
-                    ));
+            if let Some(number) = step.submits() {
+                if known.contains(&number) {
+                    return wrong(format!("task {number} has been submitted before"));
                 }
-                known.push(submission.number);
+                known.push(number);
+            }
+            if !step.fits(&self.setup) {
+                return wrong(format!("`{step}` is not for a pool of this kind"));
             }
             if let Some(number) = step
                 .numbers()
@@ -181,8 +254,9 @@ impl Script {
             {
                 return wrong(format!("task {number} has not been submitted"));
             }
+            let queue = self.setup.pool().map(|pool| pool.queue);
             match step {
-                Step::Capacity(_) if !matches!(self.setup.queue, Flavor::Linked(_)) => {
+                Step::Capacity(_) if !matches!(queue, Some(Flavor::Linked(_))) => {
                     return wrong(
                         "only a queue `linked:N` can change its capacity (DIFF-7)".into(),
                     );
@@ -207,6 +281,20 @@ impl Script {
 }
 
 impl fmt::Display for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Setup::Pool(pool) => pool.fmt(f),
+            Setup::ForkJoin(pool) => write!(
+                f,
+                "fork-join parallelism={} fifo={}",
+                pool.parallelism,
+                yes_or_no(pool.is_fifo)
+            ),
+        }
+    }
+}
+
+impl fmt::Display for PoolSetup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -246,7 +334,19 @@ impl fmt::Display for Step {
                 } else {
                     ""
                 };
-                write!(f, "{verb} {}{manner}", submission.number)
+                write!(f, "{verb} {}{manner}", submission.number)?;
+                match submission.forks {
+                    0 => Ok(()),
+                    forks => write!(f, " forks={forks}"),
+                }
+            }
+            Step::Compute(computation) => {
+                let verb = if computation.is_traced {
+                    "trace"
+                } else {
+                    "compute"
+                };
+                write!(f, "{verb} {} {}", computation.number, computation.tree)
             }
             Step::Release(numbers) => {
                 f.write_str("release")?;
@@ -269,6 +369,7 @@ impl fmt::Display for Step {
             Step::Threads(false) => f.write_str("threads fail"),
             Step::Shutdown => f.write_str("shutdown"),
             Step::ShutdownNow => f.write_str("shutdown-now"),
+            Step::Quiescence => f.write_str("quiescence"),
             Step::Expect(readings) => {
                 f.write_str("expect")?;
                 let mut each = readings.iter();

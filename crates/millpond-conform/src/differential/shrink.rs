@@ -43,9 +43,7 @@ fn without(script: &Script, from: usize, run: usize) -> Script {
     let mut steps = script.steps.clone();
     let mut forgotten = Vec::new();
     for step in steps.drain(from..to) {
-        if let Step::Submission(submission) = step {
-            forgotten.push(submission.number);
-        }
+        forgotten.extend(step.submits());
     }
     for step in &mut steps {
         if let Step::Release(numbers) = step {

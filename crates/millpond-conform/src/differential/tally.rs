@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// Everything that must have been seen by a run of [`ENOUGH`] scripts, as words of its logs.
-const WANTED: [&str; 15] = [
+const WANTED: [&str; 18] = [
     "taken",
     "refused",
     "discarded",
@@ -20,6 +20,9 @@ const WANTED: [&str; 15] = [
     "returned",
     "no-handle",
     "terminated",
+    "value",
+    "error",
+    "visited",
 ];
 
 /// A run of so many scripts sees everything that there is.

@@ -1,6 +1,7 @@
 //! The engines that run tasks: what a step needs of each, and how each ends.
 
 use super::world::ledger;
+use crate::chaos::any_pool::AnyPool;
 use crate::chaos::client::{self, Client, settle, settle_rejection, small_task};
 use crate::chaos::faulty::FaultyFactory;
 use crate::chaos::ledger::{Fact, Ledger, Value, lock};
@@ -12,6 +13,7 @@ use millpond::executor::{
     CompletionService, ExecutorExt, Lifecycle, Rejected, SaturationPolicy, SerialExecutor, TaskId,
     ThreadPerTask,
 };
+use millpond::forkjoin::{ForkJoinPool, HelpPolicy};
 use millpond::pool::ThreadPool;
 use millpond::schedule::{Scheduled, ScheduledPool};
 use std::collections::HashMap;
@@ -38,6 +40,40 @@ impl PoolEngine {
         let ledger = ledger();
         let factory = Arc::new(FaultyFactory::new(&ledger, shape.faults, rng.fork()));
         let pool = build(&shape, &ledger, &factory, &mut rng);
+        Self::of(AnyPool::Threads(pool), ledger, factory, shape, deadlines)
+    }
+
+    /// A fork-join pool of any shape.
+    pub(super) fn fork_join(shape: u64, deadlines: bool) -> Self {
+        let mut rng = Rng::new(shape);
+        let rng = &mut rng;
+        let shape = Shape {
+            hooks: 0,
+            ..Shape::draw(rng)
+        };
+        let ledger = ledger();
+        let factory = Arc::new(FaultyFactory::new(&ledger, shape.faults, rng.fork()));
+        let help = [HelpPolicy::Descendants, HelpPolicy::Any, HelpPolicy::Never];
+        let builder = ForkJoinPool::builder("program")
+            .parallelism(1 + rng.below(4))
+            .max_spares(rng.below(6))
+            .keep_alive(shape.keep_alive)
+            .fifo(rng.once_in(2))
+            .help(help[rng.below(3)])
+            .on_event(|_| ())
+            .on_panic(drop)
+            .threads(Arc::clone(&factory));
+        let pool = builder.build().expect("what is drawn is valid");
+        Self::of(AnyPool::ForkJoin(pool), ledger, factory, shape, deadlines)
+    }
+
+    fn of(
+        pool: AnyPool,
+        ledger: Arc<Ledger>,
+        factory: Arc<FaultyFactory>,
+        shape: Shape,
+        deadlines: bool,
+    ) -> Self {
         let client = Client {
             pool,
             ledger: Arc::clone(&ledger),

@@ -2,6 +2,7 @@
 //! [chaos](crate::chaos).
 
 use super::engines::{EndedTimers, PoolEngine};
+use crate::chaos::any_pool::AnyPool;
 use crate::chaos::client::{Client, settle};
 use crate::chaos::ledger::{Entry, Fact, Ledger, Outcome, lock};
 use crate::chaos::round::wait_for;
@@ -23,7 +24,12 @@ pub(super) fn pool(pool: &PoolEngine, last: Option<Client>) {
     }
     if let Some(client) = last {
         let asked = pool.factory.asked.load(Ordering::Relaxed);
-        judge::books(ledger, &client.pool.snapshot(), asked, has_hooks, counts);
+        match &client.pool {
+            AnyPool::Threads(pool) => {
+                judge::books(ledger, &pool.snapshot(), asked, has_hooks, counts);
+            }
+            AnyPool::ForkJoin(pool) => judge::fork_join_books(ledger, &pool.snapshot()),
+        }
     }
 }
 

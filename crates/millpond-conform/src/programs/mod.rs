@@ -4,8 +4,8 @@
 //!   seed --> Program: engines, and what a few threads do with them, step by step
 //!              |          (text: it is printed when it fails, kept in a file, run again)
 //!              v
-//!            World: pools of all shapes, scheduled pools, threads per task, serial executors,
-//!              |    completion services, queues of every flavor; each with a ledger of its own
+//!            World: pools of all shapes, fork-join pools, scheduled pools, threads per task, serial
+//!              |    executors, completion services, queues of every flavor; each with a ledger of its own
 //!              v
 //!            the threads run their steps at once; then everything is shut down as its shape says
 //!              |
@@ -37,7 +37,10 @@
 //! - **PROGRAM-5** Each task of a completion service completed once.
 //! - **PROGRAM-6** Each element that a queue accepted came out of it once.
 //! - **PROGRAM-7** A forked child that uses an engine of its parent ends, and was rejected.
+//! - **PROGRAM-8** A computation of fork-join pools comes to what it comes to without any pool: the same value, or the
+//!   panic of one of its parts.
 
+mod computation;
 mod engines;
 mod ephemeral;
 mod judge;

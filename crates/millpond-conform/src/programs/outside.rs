@@ -66,7 +66,7 @@ pub(super) fn fork(client: &Client) {
             return 2;
         };
         let is_refused = pool.submit(|| ()).is_err();
-        drop(pool.snapshot());
+        pool.look();
         pool.shutdown();
         pool.close().unwrap();
         drop(pool);

@@ -1,5 +1,6 @@
 //! Runs a program, shuts everything down and checks the ledgers.
 
+use super::computation::Plan;
 use super::engines::PoolEngine;
 use super::judge;
 use super::outside::{Submits, drop_with_the_thread, fork};
@@ -90,6 +91,7 @@ impl World {
                 };
                 client::end(&self.client(pool)?, &mut Rng::new(seed), end);
             }
+            Step::Compute { pool, seed } => self.compute(pool, seed)?,
             Step::Fork { pool } => fork(&self.client(pool)?),
             Step::Invoke { pool, seed, tasks } => invoke(&self.client(pool)?, seed, tasks),
             Step::Spawn {
@@ -194,6 +196,17 @@ impl World {
             } else {
                 lock(&client.ledger.unjoined).push((id, handle))
             }
+        }
+        Some(())
+    }
+
+    fn compute(&self, pool: u64, seed: u64) -> Option<()> {
+        let (pools, rng) = (self.fork_join_pools(), &mut Rng::new(seed));
+        let here = usize::try_from(pool).ok()?.checked_rem(pools.len())?;
+        let plan = Plan::draw(rng, here, pools.len());
+        let wrong = pools.check(rng, here, plan);
+        if let Some(wrong) = wrong {
+            pools.ledger(here).wrong(wrong);
         }
         Some(())
     }

@@ -60,6 +60,8 @@ lines! {
     Engine {
         /// A pool; everything about it is drawn from this number, how it ends included.
         Pool, "pool", [shape];
+        /// A fork-join pool, which is one of the pools.
+        ForkJoin, "fork-join", [shape];
         /// A scheduled pool with a pool of its own.
         Scheduled, "scheduled", [shape];
         /// A scheduled pool on one of the pools.
@@ -121,6 +123,8 @@ lines! {
         Change, "change", [queue, seed];
         /// A task of a pool takes out of one queue and puts into another.
         Pipe, "pipe", [pool, from, to, seed];
+        /// Computes on the fork-join pools, beginning in one of them.
+        Compute, "compute", [pool, seed];
     }
 }
 
@@ -160,6 +164,7 @@ impl Program {
             flavor: rng.any() % 10,
             bound: 1 + rng.any() % 6,
         });
+        some(2, &mut |rng| Engine::ForkJoin { shape: rng.any() });
         // One pool at least: most steps want one.
         engines.insert(0, Engine::Pool { shape: rng.any() });
         let threads = 1 + rng.below(3);
@@ -197,7 +202,8 @@ impl Step {
     fn draw(rng: &mut Rng) -> Self {
         let [pool, to, seed] = [rng.any() % 12, rng.any() % 12, rng.any()];
         let few = 1 + rng.any() % 6;
-        match rng.below(40) {
+        match rng.below(44) {
+            40.. => Step::Compute { pool, seed },
             0..=5 => Step::Storm {
                 pool,
                 seed,

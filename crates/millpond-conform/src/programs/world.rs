@@ -1,5 +1,6 @@
 //! The engines of a program, built from its lines, each with a ledger of its own.
 
+use super::computation::Pools;
 use super::engines::{PerTaskEngine, PoolEngine, SerialEngine, ServiceEngine, TimerEngine};
 use super::ephemeral::Ephemeral;
 use super::program::{Engine, Program};
@@ -49,13 +50,20 @@ impl World {
         };
         // Pools first: the others stand on them.
         for engine in &program.engines {
-            if let Engine::Pool { shape } = engine {
-                world.pools.push(PoolEngine::new(*shape, program.deadlines));
+            match engine {
+                Engine::Pool { shape } => {
+                    world.pools.push(PoolEngine::new(*shape, program.deadlines));
+                }
+                Engine::ForkJoin { shape } => {
+                    let engine = PoolEngine::fork_join(*shape, program.deadlines);
+                    world.pools.push(engine);
+                }
+                _ => {}
             }
         }
         for engine in &program.engines {
             match engine {
-                Engine::Pool { .. } => {}
+                Engine::Pool { .. } | Engine::ForkJoin { .. } => {}
                 Engine::Scheduled { shape } => world.timers.push(TimerEngine::owning(*shape)),
                 Engine::ScheduledOn { pool } => {
                     let client = world.client(*pool);
@@ -76,6 +84,11 @@ impl World {
             }
         }
         world
+    }
+
+    /// All fork-join pools that have not been dropped.
+    pub(super) fn fork_join_pools(&self) -> Pools {
+        Pools::of(self.pools.iter().filter_map(PoolEngine::client))
     }
 
     /// A handle of a pool, unless it has been dropped.

@@ -71,11 +71,12 @@ impl ForkJoinEngine {
             workers.list_all()
         });
         self.pass_queues();
+        // Before anybody is interrupted: a worker that stops what it runs must not begin the next one.
+        let mut unstarted = self.remove_tasks(usize::MAX, &mut |_| true);
+        self.removed.hand_back(&mut unstarted);
         for worker in all {
             worker.stop.set();
         }
-        let mut unstarted = self.remove_tasks(usize::MAX, &mut |_| true);
-        self.removed.hand_back(&mut unstarted);
         // Callers of `install` whose jobs have not begun run them.
         drop(self.outside.take_jobs());
         self.wake_all();

@@ -141,6 +141,11 @@ impl Ledger {
         }
     }
 
+    /// Whether it has a body for that task.
+    pub(super) fn knows(&self, number: Number) -> bool {
+        self.lock().tasks.contains_key(&number)
+    }
+
     pub(super) fn fate(&self, number: Number) -> Fate {
         self.lock().entry(number).fate
     }

@@ -1,12 +1,15 @@
-//! Our side: runs scripts on our `ThreadPool`, in this process.
+//! Our side: runs scripts on our `ThreadPool` and `ForkJoinPool`, in this process.
 
+mod computation;
+mod forkjoin;
 mod ledger;
 mod parts;
 mod player;
 
 use super::Side;
 use super::judge::Log;
-use super::script::Script;
+use super::script::{Script, Setup, Step};
+use forkjoin::ForkJoinPlayer;
 use player::Player;
 use std::io;
 use std::time::Duration;
@@ -29,11 +32,16 @@ impl Ours {
 
     /// Plays a script from its beginning to its end.
     pub fn play(&self, script: &Script) -> Log {
-        let mut log = Log::new();
-        let mut player = match Player::build(&script.setup, self.timeout) {
-            Ok(player) => player,
-            Err(_) => return vec!["impossible".into()],
+        let player = match &script.setup {
+            Setup::Pool(setup) => Player::build(setup, self.timeout).map(AnyPlayer::Pool),
+            Setup::ForkJoin(setup) => {
+                ForkJoinPlayer::build(*setup, self.timeout).map(AnyPlayer::ForkJoin)
+            }
         };
+        let Ok(mut player) = player else {
+            return vec!["impossible".into()];
+        };
+        let mut log = Log::new();
         let steps = script.steps.iter().filter(|step| step.is_played());
         let mut steps = steps.map(Some).chain(std::iter::once(None));
         let mut line = player.opening();
@@ -47,6 +55,35 @@ impl Ours {
         }
         player.let_go();
         log
+    }
+}
+
+/// The player for the pool of a script.
+enum AnyPlayer {
+    Pool(Player),
+    ForkJoin(ForkJoinPlayer),
+}
+
+impl AnyPlayer {
+    fn opening(&mut self) -> Result<String, String> {
+        match self {
+            AnyPlayer::Pool(player) => player.opening(),
+            AnyPlayer::ForkJoin(player) => player.opening(),
+        }
+    }
+
+    fn play(&mut self, step: Option<&Step>) -> Result<String, String> {
+        match self {
+            AnyPlayer::Pool(player) => player.play(step),
+            AnyPlayer::ForkJoin(player) => player.play(step),
+        }
+    }
+
+    fn let_go(&self) {
+        match self {
+            AnyPlayer::Pool(player) => player.let_go(),
+            AnyPlayer::ForkJoin(player) => player.let_go(),
+        }
     }
 }
 

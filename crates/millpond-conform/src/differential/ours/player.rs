@@ -1,7 +1,7 @@
 //! Runs one script on our pool and writes a line for each step, in the format of
 //! `docs/differential.md`. The counterpart of `java/Player.java`.
 
-use super::super::script::{Flavor, Number, Policy, Setup, Step, Submission, yes_or_no};
+use super::super::script::{Flavor, Number, Policy, PoolSetup, Step, Submission, yes_or_no};
 use super::ledger::{Fate, Ledger, Order};
 use super::parts::{Counts, WatchedThreads};
 use crate::kit::Stillness;
@@ -38,7 +38,7 @@ pub(super) struct Player {
 }
 
 impl Player {
-    pub(super) fn build(setup: &Setup, timeout: Duration) -> Result<Self, PatchError> {
+    pub(super) fn build(setup: &PoolSetup, timeout: Duration) -> Result<Self, PatchError> {
         let (stillness, hand, counts) = Default::default();
         let refuses_threads = Arc::new(AtomicBool::new(false));
         let threads =
@@ -139,7 +139,9 @@ impl Player {
                 "ok".into()
             }
             Step::ShutdownNow => self.shutdown_now(),
-            Step::Expect(_) => unreachable!("only what is played comes here"),
+            Step::Expect(_) | Step::Compute(_) | Step::Quiescence => {
+                unreachable!("only what is played on a thread pool comes here")
+            }
         };
         self.rest()?;
         Ok(format!(
