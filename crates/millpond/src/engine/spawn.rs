@@ -206,7 +206,7 @@ pub(crate) trait Spawn: WorkerEngine {
         if ctl.workers() < eager && self.has_queued_tasks() {
             let _ = self.add_worker(None, eager);
         }
-        // If that was in vain.
+        // If that failed.
         self.recover_failed_spawn();
     }
 

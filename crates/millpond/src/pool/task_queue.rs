@@ -322,7 +322,7 @@ impl TaskQueue {
     }
 
     /// Searches for a task for a moment, before its worker parks. `takes` is called when it is about to poll, and when it
-    /// has polled in vain.
+    /// has polled and found nothing.
     pub(super) fn seek(&self, takes: impl Fn(bool)) -> Option<Task> {
         match self {
             TaskQueue::Plain(queue) => queue.search(takes),

@@ -464,7 +464,7 @@ impl PoolEngine {
         }
     }
 
-    /// Counts what the calling worker has spun and yielded for in vain, before it parks.
+    /// Counts the futile spins and yields of the calling worker, before it parks.
     fn count_searches(&self) {
         let searches = Search::take_counts();
         if searches.futile_spins > 0 {
