@@ -19,7 +19,7 @@
 //! | variable | what it does |
 //! |---|---|
 //! | `MILLPOND_DELAY_FACTOR` | multiplies every delay and timeout; raise it on slow machines |
-//! | `MILLPOND_EXHAUST` | what the process lacks, such as `threads:0`: `docs/hacking.md` |
+//! | `MILLPOND_EXHAUST` | what the process lacks, such as `threads:0`: `docs/testing.md` |
 //! | `MILLPOND_STRESS_ROUNDS` | how many rounds a stress test runs |
 //! | `MILLPOND_STRESS_SEED` | the seed of the stress tests; a failure prints the one it had |
 //! | `MILLPOND_SEED`, `MILLPOND_CASES` | the seed of proptest, and the number of cases |

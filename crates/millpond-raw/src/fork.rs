@@ -29,9 +29,9 @@
 //! # Orderings
 //!
 //! - `[F-list]` Listing a lock releases it, walking the list acquires it: a pointer is published and
-//!   followed, as in [`crate::once_box::AtomicStaticRef`], which has a model. This list has none, for it is made of
-//!   statics and walked by `fork`. A lock that is missed because it is being listed during the fork has not
-//!   been used before it.
+//!   followed, as in [`crate::once_box::AtomicStaticRef`], which has a model. This list has no model, because it is
+//!   made of statics and `fork` walks it. The walk may miss a lock that is being listed during the fork. Such a lock
+//!   has not been used before.
 
 #![allow(
     clippy::disallowed_types,

@@ -12,10 +12,10 @@
 //! # Orderings
 //!
 //! - `[P-once]` Initialising releases, reading acquires: a thread that sees the pointer sees the value. The
-//!   load in `drop` needs no ordering, and no model can notice its absence: `&mut` comes after every `&`,
-//!   through whatever synchronised the last of them. In practice that is often std's `Arc`, whose ordering
-//!   loom does not see. So it acquires all the same, for loom's sake; it is one load in the life of a `OnceBox`.
-//! - `[P-shown]` Likewise: a static value may have been leaked a moment ago.
+//!   load in `drop` needs no ordering, and no model notices if it has none: `&mut` comes after every `&`, and
+//!   something has synchronised the two. In practice that is often std's `Arc`, whose ordering loom does not see.
+//!   So the load acquires all the same, for loom's sake. It is one load in the life of a `OnceBox`.
+//! - `[P-shown]` The same for a pointer to a static value, which may have been leaked a moment ago.
 
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::const_outside_models;

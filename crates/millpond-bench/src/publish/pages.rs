@@ -86,7 +86,7 @@ const ELSEWHERE: &[&str] = &["Java", "Go", "Python", "C#"];
 pub fn how_fast(record: &Record) -> String {
     let mut text = source(record);
     text += "\n\nHow many rows of ours are ahead of the best peer, in Rust, Java, Go, Python or C#, level with it within \
-             noise, or behind, by [a rule](docs/hacking.md#verdicts) that errs against us:\n\n";
+             noise, or behind, by [a rule](docs/measuring.md#verdicts) that errs against us:\n\n";
     text += "| suite | quiet | busy | one CPU |\n|---|---|---|---|\n";
     for suite in suites(record) {
         let cells = Condition::ALL.map(|condition| counts(record, suite, condition));

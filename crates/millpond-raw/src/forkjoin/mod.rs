@@ -50,12 +50,12 @@
 //!
 //! # Orderings
 //!
-//! - `[Q-done]` Finishing a job releases its outcome, and all that it did; the owner acquires that with the state.
+//! - `[Q-done]` Finishing a job releases its outcome and everything that it did; the owner acquires that with the state.
 //! - `[Q-wait]` Registering a waker releases it; the thread that finishes acquires it with WAITING.
 //! - `[Q-scope]` A spawned job that is over releases what it did; the scope acquires that with the count of zero.
 //! - `[Q-frame]` Opening a scope releases the token of its frame; a thread that counts a job of it acquires that.
 //!
-//! How a `JobRef` comes to another thread is the host's business, and it is `Send`: what carries it orders the rest.
+//! The host moves a `JobRef`, which is `Send`, to another thread. Whatever the host uses for that orders the rest.
 
 mod job;
 mod local;

@@ -64,7 +64,7 @@
 //!
 //! # Orderings
 //!
-//! - `[J-out]` Ending a job releases its outcome and all that its body did to what it borrows; a thread that
+//! - `[J-out]` Ending a job releases its outcome and everything that its body did to borrowed data. A thread that
 //!   reads ENDED acquires that.
 
 mod core;

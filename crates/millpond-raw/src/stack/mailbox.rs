@@ -27,7 +27,7 @@
 //! - `[MB-request]` Requesting releases, serving acquires: the server sees the value.
 //! - `[MB-ready]` The end of serving releases, the requester's load acquires: it sees the filled value.
 //! - `[MB-free]` Unlocking the mailbox releases, locking acquires: the next requester finds the mailbox as
-//!   it was left, with an abandoned value or without.
+//!   the last one left it, with or without an abandoned value.
 
 use crate::sync::atomic::Ordering;
 use crate::sync::{Futex, UnsafeCell, Woken};

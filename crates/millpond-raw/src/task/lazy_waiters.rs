@@ -19,8 +19,8 @@
 //! # Orderings
 //!
 //! - `[K-list]` The CAS that adds the queues releases them; a thread that reads the pointer acquires them.
-//! - `[K-set]` The CAS that sets the flag releases what its thread wrote before; a thread that finds the flag
-//!   set, by reading or by clearing it, acquires that.
+//! - `[K-set]` The CAS that sets the flag releases what its thread wrote before. A thread that reads or clears the
+//!   flag and finds it set acquires that.
 
 use crate::recycle::Recycled;
 use crate::sync::atomic::{AtomicPtr, Ordering};

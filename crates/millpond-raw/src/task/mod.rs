@@ -81,10 +81,10 @@
 //! # Orderings
 //!
 //! - `[T-out]` Completing releases the outcome, reading a finished state acquires it.
-//! - `[T-ref]` Giving a reference back releases all that its owner did to the cell; the owner of the last one
-//!   acquires that before it frees.
-//! - `[T-wait]` Announcing a waiter releases the queue that it is in, which may just have been allocated; the
-//!   step that finishes and finds a waiter acquires it before it looks for the queue.
+//! - `[T-ref]` Giving a reference back releases everything that its owner did to the cell. The owner of the last
+//!   reference acquires that before it frees the cell.
+//! - `[T-wait]` Announcing a waiter releases its queue, which may just have been allocated. The step that finishes the
+//!   task and finds a waiter acquires the queue before it looks for it.
 
 mod cell;
 pub mod current;

@@ -24,21 +24,24 @@
 //! # Orderings
 //!
 //! - `[C-all]` Every load and every change is sequentially consistent. The word is one end of several
-//!   store-load patterns, in which each side writes its own word and then reads the other's (a submitter
-//!   enqueues and then looks for workers; a leaving worker is uncounted and then looks into the queue). The
-//!   other end of each is named where it is. The word changes when a worker comes or goes, so weaker
+//!   store-load patterns, in which each side writes its own word and then reads the other's: a submitter
+//!   enqueues and then looks for workers; a leaving worker is uncounted and then looks into the queue. The
+//!   other end of each is named where it is. The word changes only when a worker comes or goes, so weaker
 //!   orderings would gain nothing.
 //!
-//!   No model can notice if [`AtomicCtl::decrement_workers`] has no order of its own, because a lock brings it to
-//!   both kinds of readers. The thread that terminates the engine needs to see what the workers have done: it has
-//!   found the registry empty under its lock, and each worker takes that lock to leave the registry after it was
-//!   uncounted. A submitter that relies on a worker has enqueued its task: if the worker's look into the queue, which
-//!   follows its decrement, has not seen that task, then the submitter has locked the queue later than the worker and
-//!   sees the worker gone. Every worker takes that look, unless the queue was sealed and empty before: for a worker
-//!   that could not start, the thread that counted it takes it (SPAWN-1); a worker that dies of a panic takes it when
-//!   its [`WorkerGuard`](super::WorkerGuard) is dropped. A queue of the user's need not have a lock: there, both sides
-//!   have a fence instead (`[E-line]` in `pool::task_queue`). The count itself is right in any case: it is one word,
-//!   changed by read-modify-write steps.
+//!   No model notices if [`AtomicCtl::decrement_workers`] has no order of its own, because locks order it for both
+//!   kinds of readers:
+//!
+//!   - The thread that terminates the engine must see what the workers have done. It has found the registry empty under
+//!     its lock, and each worker takes that lock after it was uncounted, to leave the registry.
+//!   - A submitter that relies on a worker has enqueued its task. The worker looks into the queue after its decrement. If
+//!     it has not seen the task, then the submitter has locked the queue after the worker, and sees the worker gone.
+//!
+//!   Every worker takes that look, unless the queue was sealed and empty before. If a worker could not start, the
+//!   thread that counted it takes the look (SPAWN-1). A worker that dies of a panic takes it when its
+//!   [`WorkerGuard`](super::WorkerGuard) is dropped. A user's queue need not have a lock: there, both sides have a fence
+//!   instead (`[E-queue]` in `pool::task_queue`). The count itself is right in any case: it is one word, changed by
+//!   read-modify-write steps.
 
 use crate::manage::RunState;
 use millpond_raw::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,4 @@
-//! Events about detached tasks that an engine accepted and dropped before they ran.
+//! Events about detached tasks that an engine accepted and dropped before they ran. (The reports: `executor/dropped`.)
 //!
 //! A task that is dropped when its turn comes, because its deadline has passed or because it has waited for too long,
 //! tells its handle. If it has none, no caller would learn of it. So the engine counts it and emits an event: of the first

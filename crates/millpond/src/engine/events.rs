@@ -5,16 +5,16 @@
 //!
 //! A listener may be slow, and so is making an event that has stack dumps in it. So events are queued as closures
 //! that make them, and a thread [on demand](crate::thread::on_demand) makes and delivers them: neither a submitter
-//! nor the timer waits for that. By a manual clock they are delivered on the spot. So they are where no thread can
-//! be started, but never on the timer's thread.
+//! nor the timer waits for that. The calling thread delivers them if the clock is manual or no thread can be started.
+//! The timer's thread never does.
 //!
 //! # Invariants
 //!
 //! - **EVENTS-1** Events are delivered one at a time, in order. An event that a listener causes waits until the
 //!   listener returns; so a listener is never called inside itself.
 //! - **EVENTS-2** At most [`MAX_QUEUED`] events wait. Further ones are dropped, and how many those were is an event
-//!   of its own: when those that wait are delivered. An engine may exempt an event of which no two wait
-//!   ([`EventSource::emit_always`]).
+//!   of its own: when those that wait are delivered. An engine may exempt an event that is queued at most
+//!   once ([`EventSource::emit_always`]).
 //! - **EVENTS-3** A thread that delivers on the spot has something else to do, and a listener may cause an event for
 //!   each that it hears. So it delivers those that were there when it began (by a manual clock also those that come
 //!   meanwhile, up to [`MAX_QUEUED`]). The rest is delivered with the next event, or by an alarm [a little
@@ -261,7 +261,7 @@ pub(crate) trait EventSource: Send + Sync + Sized + 'static {
         interrupt::restore(waited);
     }
 
-    /// The same, however many wait: for an event of which no two wait. The engine may be about to be dropped.
+    /// The same, however many wait: for an event that is queued at most once. The engine may be about to be dropped.
     fn emit_always(&self, make: impl FnOnce(&Self) -> Self::Event + Send + 'static) {
         let must_deliver = self.events().push(Box::new(make), usize::MAX);
         match self.this().upgrade() {

@@ -4,10 +4,10 @@
 //! The rules by which a join runs inline are those of `task::inline`. To the engine it is a task like any other: its
 //! hooks are called and it is counted as completed. But it is *nested*: the worker runs two tasks at once, or more.
 //!
-//! A tombstone is counted when it leaves the queue, in whatever way, as what became of its task. The exception is the
-//! tombstone of a task that a worker of the engine ran inline: that task has been counted already. So that it does not
-//! show as a queued task, tombstones of this kind are counted twice, when they come to be and when they leave, and the
-//! difference is subtracted from the length of the queue.
+//! When a tombstone leaves the queue it is counted under the outcome of its task. The exception is the tombstone of a task
+//! that a worker of the engine ran inline: that task has been counted already. Until such a tombstone leaves, it must not
+//! show as a queued task. So the engine counts how many of them were made and how many have left, and subtracts the
+//! difference from the length of the queue.
 
 use super::workers::{Worker, WorkerPart};
 use crate::executor::{Inside, RunOutcome};
@@ -20,7 +20,7 @@ use millpond_raw::task::BodyEnd;
 use millpond_raw::timestamp::Timestamp;
 use std::sync::Arc;
 
-/// What an engine does when its workers run joined tasks inline. No call may panic, but for `contains`.
+/// What an engine does when its workers run joined tasks inline. Only `contains` may panic.
 pub(crate) trait InlineJoins: Send + Sync + Sized + 'static {
     /// What the engine keeps for a worker.
     type Part: WorkerPart;
@@ -57,8 +57,8 @@ pub(crate) struct InlineRun {
 pub(crate) struct InlineHost<E: InlineJoins> {
     engine: Arc<E>,
     worker: Arc<Worker<E::Part>>,
-    /// When the tasks started that run inline, the innermost last. Only the worker's own thread uses it; the lock is
-    /// for the compiler.
+    /// When the tasks started that run inline, the innermost last. Only the worker's own thread uses it. The lock
+    /// only makes the type `Sync`.
     starts: Mutex<Vec<Timestamp>>,
 }
 

@@ -1,6 +1,6 @@
 //! What every engine needs and none should write twice.
 //!
-//! An engine is anything that runs tasks on threads of its own: thread pools, scheduled pools and fork-join pools. This room
+//! An engine is anything that runs tasks and can be managed: thread pools, scheduled pools and fork-join pools. This room
 //! knows none of them. An engine hands in what is its own through a type parameter or a small trait.
 //!
 //! | file | what it holds |

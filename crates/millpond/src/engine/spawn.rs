@@ -47,23 +47,29 @@ pub(crate) trait WorkerEngine: Terminates {
     /// What the engine keeps for a worker.
     type Part: WorkerPart;
 
+    /// The control word: run state and worker count.
     fn ctl(&self) -> &AtomicCtl;
 
     /// Reads the registry, or changes it, under its lock.
     fn with_workers<R>(&self, f: impl FnOnce(&mut Workers<Self::Part>) -> R) -> R;
 
+    /// Makes the engine's part of a new worker. `has_first` says whether it starts with a task. Called under the lock of
+    /// the registry.
     fn new_part(&self, has_first: bool) -> Self::Part;
 
+    /// Starts the threads of the workers. It may be the user's.
     fn thread_factory(&self) -> Arc<dyn ThreadFactory>;
 
     /// Attempts to start threads.
     fn starts(&self) -> &Starts;
 
+    /// The clock of start times and of the pause after failed starts.
     fn timestamps(&self) -> &TimestampClock;
 
     /// Up to this many workers a queued task gets one of its own, if none is free.
     fn eager_workers(&self) -> usize;
 
+    /// Whether a task is queued that a new worker could take.
     fn has_queued_tasks(&self) -> bool;
 
     /// Takes one task out of the queue; none if other threads have taken them, or a queue of the user's keeps it.
@@ -73,6 +79,9 @@ pub(crate) trait WorkerEngine: Terminates {
     fn cancel_accepted(&self, tasks: Vec<TaskOf<Self>>);
 
     /// The life of a worker, on its own thread.
+    ///
+    /// Every normal exit calls `uncount` first, or succeeds with `try_uncount`. A guard that is dropped while the worker is still counted
+    /// means that the worker has died of a panic: another one may be started for it.
     fn run_worker(guard: WorkerGuard<Self>);
 
     /// A worker that died or never started was uncounted. Called before the queue is checked.
@@ -197,7 +206,7 @@ pub(crate) trait Spawn: WorkerEngine {
         if ctl.workers() < eager && self.has_queued_tasks() {
             let _ = self.add_worker(None, eager);
         }
-        // If that was in vain.
+        // If that failed.
         self.recover_failed_spawn();
     }
 

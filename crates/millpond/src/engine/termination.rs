@@ -1,4 +1,5 @@
-//! How an engine ends, and how others wait for that.
+//! How an engine ends, and how others wait for that. (What all executors share of it: [`crate::executor`], in
+//! `termination`.)
 //!
 //! ```text
 //!   RUNNING --- shutdown ---> SHUT DOWN ---+ queue empty, workers gone

@@ -1,4 +1,5 @@
-//! Waiting for the end of an executor, and refusing to do so inside one of its own tasks.
+//! Waiting for the end of an executor, and refusing to do so inside one of its own tasks. (How an engine ends:
+//! `engine/termination`.)
 //!
 //! An executor terminates after its last task has ended. So a task that waits for the end of its own executor waits for
 //! itself. Executors that can be shut down record, for each thread, which of them cannot terminate before what runs there

@@ -481,9 +481,9 @@ impl<E: Executor + ?Sized> ExecutorExt for E {}
 /// An executor that can be shut down.
 ///
 /// ```text
-///   running --shutdown--> draining --last task ended--> terminated
-///      \                      |                             ^
-///       `----shutdown_now-----+--> stopping: running tasks -'
+///   running --shutdown--> shut down --last task ended--> terminated
+///      \                      |                              ^
+///       `----shutdown_now-----+--> stopped: running tasks ---'
 ///                                  are asked to stop
 /// ```
 #[doc(alias = "ExecutorService")]

@@ -5,7 +5,7 @@
 
 use super::context::Context;
 use super::sleep::Wait;
-use super::slot::PATIENT;
+use super::slot::PUBLISH_LATER;
 use millpond_raw::forkjoin as raw;
 use millpond_raw::park::{self, Block, ThreadBlock, Woken};
 use std::cell::Cell;
@@ -170,7 +170,7 @@ impl Context {
             let _ = park::with_block(apart, || engine.rouse(coming));
         }
         if engine.has_room(engine.sleep.read()) {
-            engine.ask_others(self.index, PATIENT);
+            engine.ask_others(self.index, PUBLISH_LATER);
         }
         Some(Waiting {
             context: self,

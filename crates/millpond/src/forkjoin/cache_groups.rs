@@ -1,12 +1,12 @@
 //! Which workers share a last-level cache, and so the order in which a worker looks at the deques of others.
 //!
-//! A stolen job is in the cache of the worker that published it. To a thief on another socket each of its lines costs
-//! several times as much as to one that shares the cache, so a worker looks at its own group first and at all others
-//! afterwards. No deque is left out: which worker is *near* decides the order only.
+//! A stolen job is in the cache of the worker that published it. A thief on another socket pays several times as much for
+//! each of its cache lines as a thief that shares the cache. So a worker looks at its own group first and at all others
+//! afterwards. No deque is left out: the group decides the order only.
 //!
-//! A worker notes the group of the CPU that it runs on whenever it has run out of work. It may run elsewhere a moment
-//! later, unless its threads are [pinned](crate::thread::Threads::pinned); then it is the order that is wrong, nothing else.
-//! Where all CPUs share one cache, or nothing is known, there is one group and nothing is noted or compared.
+//! A worker records the group of its CPU whenever it has run out of work. Unless its thread is
+//! [pinned](crate::thread::Threads::pinned), it may run elsewhere a moment later. Then the order is wrong, and nothing else.
+//! If all CPUs share one cache, or nothing is known, there is one group, and nothing is recorded or compared.
 
 use crate::machine::Topology;
 use millpond_raw::affinity;
@@ -62,7 +62,7 @@ impl CacheGroups {
         Some(self.by_cpu.get(cpu).copied().unwrap_or(0))
     }
 
-    /// Others in the order in which a worker of `own` group looks at them: those of its group first.
+    /// The other workers in the order in which a worker of group `own` looks at them: those of its group first.
     pub(super) fn near_first<T>(
         &self,
         own: u32,

@@ -1,7 +1,7 @@
 //! The parameters of a pool: their table, and where they are while it runs.
 //!
-//! - **FORKJOIN-CONFIG-1** Those that can change are atomic words, and each is read by itself. A patch writes them under
-//!   one lock, so of two patches one is first in all of them.
+//! - **FORKJOIN-CONFIG-1** Parameters that can change are atomic words, and each is read by itself. A patch writes them
+//!   under one lock, so two patches at the same time have the same order for all parameters.
 
 use super::engine::{ForkJoinEngine, MAX_PARALLELISM};
 use super::spares::{DEFAULT_MAX_SPARES, MAX_SPARES};
@@ -35,19 +35,18 @@ pub(super) const DEFAULT_TASK_NAMES: usize = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HelpPolicy {
-    /// It runs only what the wait is for: jobs of the scope that it waits for, and jobs that were forked, or spawned in
-    /// scopes that were entered, inside of the job that it waits for. So a worker that holds a lock never meets, on the
-    /// same stack, a stranger that wants it, unless it asks for that by
-    /// [`help_quiesce`](super::ForkJoinPool::help_quiesce) or
-    /// [`await_quiescence`](super::ForkJoinPool::await_quiescence). If there is nothing of the kind it sleeps, and a spare
-    /// may take its place ([`max_spares`](super::ForkJoinBuilder::max_spares)).
+    /// It runs only parts of what it waits for: jobs of the scope that it waits for, and jobs that were forked inside of the
+    /// job that it waits for, or spawned in scopes that were entered there. So a job that holds a lock while it waits never finds, on the same stack,
+    /// an unrelated job that wants the lock. The exceptions are [`help_quiesce`](super::ForkJoinPool::help_quiesce) and
+    /// [`await_quiescence`](super::ForkJoinPool::await_quiescence), which run everything. If there is no such part the
+    /// worker sleeps, and a spare may take its place ([`max_spares`](super::ForkJoinBuilder::max_spares)).
     #[default]
     Descendants,
     /// It runs anything that is queued when it begins to wait, as rayon does, while enough of its stack is left. Once it
-    /// sleeps it is woken only as with `Descendants`: what is queued later is for other workers, or for a spare in its
-    /// place. Fewer workers sleep; a job that holds a lock while it joins may deadlock, and stacks grow.
+    /// sleeps it is woken only as with `Descendants`: other workers, or a spare in its place, run what is queued later.
+    /// Fewer workers sleep, but a job that holds a lock while it joins may deadlock, and stacks grow.
     Any,
-    /// It runs nothing but jobs of scopes that it has spawned itself, and that the wait is for.
+    /// It runs only jobs that it has spawned itself in scopes, and of these only those that the wait depends on.
     Never,
 }
 
@@ -188,7 +187,7 @@ const HELPS: &[Choice] = &[
 pub(super) struct Config {
     pub(super) factory: Arc<dyn ThreadFactory>,
     pub(super) help: HelpPolicy,
-    /// Workers take their own tasks in the order in which they came.
+    /// Whether workers take their own tasks first in, first out.
     pub(super) is_fifo: bool,
     parallelism: AtomicUsize,
     max_spares: AtomicUsize,
@@ -222,7 +221,7 @@ impl Config {
         self.max_spares.load(Ordering::Relaxed)
     }
 
-    /// Huge ones mean for ever.
+    /// Huge durations mean for ever.
     pub(super) fn keep_alive(&self) -> Duration {
         match self.keep_alive.load(Ordering::Relaxed) {
             u64::MAX => Duration::MAX,

@@ -1,22 +1,22 @@
-//! The worker on its own thread: what it runs, when it publishes a job, and what it does when a job was taken.
+//! A worker on its own thread: what it runs, when it publishes a job, and what it does if another worker has taken a job.
 //!
 //! # When a job is published
 //!
-//! Publishing is cheap and waking is not: 5 µs for the thread that wakes, and much longer until the sleeper runs. So:
+//! Publishing is cheap. A wake-up is not: it costs the waking thread 5 µs, and the sleeper runs much later. So:
 //!
-//! - At the *first* join of a computation ([`FIRST`]) its job is published: whoever searches now or later finds it, also
+//! - The *first* join of a computation ([`FIRST`]) publishes its job. A worker that searches now or later finds it, also
 //!   while this worker computes for long without another join.
-//! - If a worker *searches*, or one waits for a job that this worker runs ([`URGENT`]), the oldest private job is published
-//!   at the next join.
-//! - If all others *sleep*, or have not been started ([`PATIENT`]), somebody must be woken for a published job. Unless the
-//!   last [`SHORT_IN_A_ROW`] computations of this worker were *short* ([`SHORT`]), that is done at the first join. After
-//!   short ones the worker first computes for as long as a wake-up costs ([`MIN_PATIENCE`]): a burst that is over before
-//!   is not worth one. So the total is at most twice what it would have been with the better choice, provided that
-//!   another join follows: a single join of two long halves after many short computations may run them one after the
-//!   other. A wake-up in vain, after which the worker had to run the job itself, doubles the patience, up to
-//!   [`MAX_PATIENCE`]; a job that was taken resets it.
+//! - If a worker *searches*, or waits for a job that this worker runs ([`PUBLISH_NOW`]), the next join publishes the oldest
+//!   private job.
+//! - If all others *sleep*, or have not been started ([`PUBLISH_LATER`]), a published job needs a wake-up. Usually the first
+//!   join of a computation does that. After [`SHORT_IN_A_ROW`] *short* computations in a row ([`SHORT`]) the worker first
+//!   computes for as long as a wake-up costs, its *wake delay* ([`MIN_WAKE_DELAY`]), because a burst that ends sooner does
+//!   not pay for a wake-up. So the total is at most twice that of the better choice, if another join follows. A single
+//!   join of two long halves after many short computations may run them one after the other.
+//! - A wake-up is *wasted* if this worker had to run the job itself all the same. That doubles the wake delay, up to
+//!   [`MAX_WAKE_DELAY`]. A job that another worker has taken resets it.
 //!
-//! While it is patient the worker reads the clock at the 1st, 2nd, 4th, .. and then each [`MAX_SKIP`]th join.
+//! During its wake delay the worker reads the clock at the 1st, 2nd, 4th, .. join, and then at each [`MAX_SKIP`]th.
 //!
 //! # Orderings
 //!
@@ -26,7 +26,7 @@ use super::blocking::WaitState;
 use super::deque::{Inner, Item, ScopeTag};
 use super::engine::ForkJoinEngine;
 use super::run_stop::{self, RunStop};
-use super::slot::{FIRST, PATIENT, Slot, URGENT};
+use super::slot::{FIRST, PUBLISH_LATER, PUBLISH_NOW, Slot};
 use super::worker::Worker;
 use crate::executor::RunOutcome;
 use crate::task;
@@ -38,16 +38,16 @@ use std::any::Any;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// The patience of a worker before it wakes another one, in nanoseconds.
-const MIN_PATIENCE: u64 = 5_000;
+/// How long a worker first computes before it wakes another one, in nanoseconds.
+const MIN_WAKE_DELAY: u64 = 5_000;
 
-/// The patience after many wake-ups in vain.
-const MAX_PATIENCE: u64 = 1_000_000;
+/// The wake delay after many wasted wake-ups, in nanoseconds.
+const MAX_WAKE_DELAY: u64 = 1_000_000;
 
-/// A computation that ends so soon after its first join is short: two wake-ups take longer. In nanoseconds.
+/// A computation is short if it ends within this time after its first join, in nanoseconds: two wake-ups take longer.
 const SHORT: u64 = 10_000;
 
-/// After so many short computations in a row the next one is expected to be short.
+/// After this many short computations in a row the next one is expected to be short.
 const SHORT_IN_A_ROW: u32 = 4;
 
 /// The most joins between two looks at the clock.
@@ -58,15 +58,15 @@ pub(super) struct Context {
     pub(super) engine: Arc<ForkJoinEngine>,
     pub(super) worker: Arc<Worker>,
     pub(super) index: u32,
-    /// The stolen job inside of which it runs; 0 outside of any.
+    /// The stolen job that it runs in; 0 if none.
     root: Cell<usize>,
-    /// When its patience began.
+    /// When its wake delay began.
     since: Cell<Option<Timestamp>>,
     /// When the first join of this computation found that others sleep.
     first_join: Cell<Option<Timestamp>>,
     /// Short computations in a row.
     short: Cell<u32>,
-    patience: Cell<u64>,
+    wake_delay: Cell<u64>,
     skip: Cell<u32>,
     /// Whether it has woken or started a worker for its last publication.
     has_woken: Cell<bool>,
@@ -89,7 +89,7 @@ impl Context {
             since: Cell::new(None),
             first_join: Cell::new(None),
             short: Cell::new(0),
-            patience: Cell::new(MIN_PATIENCE),
+            wake_delay: Cell::new(MIN_WAKE_DELAY),
             skip: Cell::new(1),
             has_woken: Cell::new(false),
             home: Cell::new(index as usize),
@@ -99,7 +99,7 @@ impl Context {
         }
     }
 
-    /// Calls `f` with the worker that the current thread is, if it is one.
+    /// Calls `f` with the current thread's worker, if the thread is a worker.
     #[inline]
     pub(super) fn with_current<R>(f: impl FnOnce(Option<&Context>) -> R) -> R {
         millpond_raw::forkjoin::with_current(|local| {
@@ -111,15 +111,15 @@ impl Context {
         self.engine.slots.get(self.index)
     }
 
-    /// Something new begins, with no join around it.
+    /// A computation begins, with no join around it.
     pub(super) fn begin_root(&self, local: &Local<'_>) {
         let demand = &self.slot().demand;
         let (bits, idle) = (demand.get(), self.engine.sleep.read());
-        if bits & URGENT != 0 && idle.searching() == 0 {
-            demand.word().fetch_and(!URGENT, Ordering::Relaxed);
+        if bits & PUBLISH_NOW != 0 && idle.searching() == 0 {
+            demand.word().fetch_and(!PUBLISH_NOW, Ordering::Relaxed);
         }
-        if bits & PATIENT == 0 && self.engine.has_room(idle) {
-            demand.word().fetch_or(PATIENT, Ordering::Relaxed);
+        if bits & PUBLISH_LATER == 0 && self.engine.has_room(idle) {
+            demand.word().fetch_or(PUBLISH_LATER, Ordering::Relaxed);
         }
         self.since.set(None);
         self.first_join.set(None);
@@ -136,7 +136,7 @@ impl Context {
         local.reset_skip();
     }
 
-    /// What began last is over. Only a computation that had a reason to wake somebody is judged.
+    /// The computation that began last is over. It is judged only if it had a reason to wake another worker.
     #[inline]
     pub(super) fn end_root(&self) {
         if let Some(first) = self.first_join.take() {
@@ -147,7 +147,7 @@ impl Context {
         }
     }
 
-    /// Takes note of the first join of a computation; whether that is expected to be long.
+    /// Records the first join of a computation. Returns whether the computation is expected to be long.
     fn note_first_join(&self) -> bool {
         if spins() == 0 {
             // Models measure nothing.
@@ -166,7 +166,7 @@ impl Context {
         self.root.set(outer);
     }
 
-    /// Publishes the oldest private job. Workers that sleep are woken for it if `wakes`; helpers always are.
+    /// Publishes the oldest private job. `wakes` says whether to wake a sleeping worker for it; helpers are always woken.
     fn publish(&self, local: &Local<'_>, wakes: bool) {
         let Some(job) = local.publish_oldest() else {
             return;
@@ -175,7 +175,7 @@ impl Context {
         self.has_woken.set(self.signal_job(wakes));
     }
 
-    /// Pushes a job that was private. The caller tells others.
+    /// Pushes a job that was private. The caller signals it to others.
     pub(super) fn push_published(&self, mut job: JobRef) {
         run_stop::surround(&mut job, Some(self));
         self.slot().deque.push_job(job, self.root.get(), None);
@@ -183,7 +183,7 @@ impl Context {
     }
 
     /// A job was pushed on the worker's own deque. Returns whether a worker was woken or started for it. Without `wakes`
-    /// a worker that searches finds it, one that sleeps does not, and its owner runs it in the end.
+    /// only a searching worker finds it; if none does, its owner runs it in the end.
     pub(super) fn signal_job(&self, wakes: bool) -> bool {
         let engine = &self.engine;
         let needed = engine.sleep.needs_wake();
@@ -197,7 +197,7 @@ impl Context {
         }
     }
 
-    /// Wakes those that sleep until this worker publishes a job, and returns how many they are.
+    /// Wakes the workers that sleep until this one publishes a job. Returns how many they are.
     pub(super) fn wake_helpers(&self) -> usize {
         let helpers = self.slot().helpers();
         for helper in &helpers {
@@ -206,7 +206,7 @@ impl Context {
         helpers.len()
     }
 
-    /// The stolen job inside of which it runs; 0 outside of any.
+    /// The stolen job that it runs in; 0 if none.
     pub(super) fn root(&self) -> usize {
         self.root.get()
     }
@@ -219,20 +219,20 @@ impl Context {
         let _ = self.signal_job(true);
     }
 
-    /// Takes back the request of sleepers, if there is none any more.
+    /// Withdraws the request of sleepers, if there are none any more.
     fn forget_sleepers(&self) {
         let word = self.slot().demand.word();
-        word.fetch_and(!PATIENT, Ordering::Relaxed);
+        word.fetch_and(!PUBLISH_LATER, Ordering::Relaxed);
         // [S-ask]
         fence(Ordering::SeqCst);
         if self.engine.has_room(self.engine.sleep.read()) {
-            word.fetch_or(PATIENT, Ordering::Relaxed);
+            word.fetch_or(PUBLISH_LATER, Ordering::Relaxed);
         }
     }
 
-    /// Looks at the clock: the worker has computed for long enough to wake another one, or else so many joins may pass
-    /// before the next look.
-    fn check_patience(&self) -> Result<(), u32> {
+    /// Reads the clock. `Ok` if the worker has computed for long enough to wake another one. Otherwise returns how many joins
+    /// may pass before the next reading.
+    fn check_wake_delay(&self) -> Result<(), u32> {
         if spins() == 0 {
             // Models measure nothing.
             return Ok(());
@@ -241,7 +241,7 @@ impl Context {
         match self.since.get() {
             // The counter may have gone back.
             Some(since) if now >= since => {
-                if now.nanos_since(since) >= self.patience.get() {
+                if now.nanos_since(since) >= self.wake_delay.get() {
                     self.since.set(Some(now));
                     self.skip.set(1);
                     return Ok(());
@@ -258,17 +258,17 @@ impl Context {
         }
     }
 
-    /// A task of this pool has been claimed, and will run inline. If it was the newest of the worker's own deque, it leaves
-    /// that now, and with it older tombstones that had to stay. Otherwise a computation that forks and joins tasks would
-    /// leave one for each of them until its root is over.
+    /// A task of this pool has been claimed and will run inline. If its tombstone is the newest entry of the worker's own
+    /// deque, it is removed now, together with older tombstones below it. Otherwise a computation that forks and joins
+    /// tasks would leave a tombstone for each of them until its root is over.
     pub(super) fn clear_tombstones(&self) {
         while let Some(gone) = self.slot().deque.pop_gone() {
-            let fate = RunOutcome::of(gone.tombstone());
-            self.worker.stats.count_inside(fate);
+            let outcome = RunOutcome::of(gone.tombstone());
+            self.worker.stats.count_inside(outcome);
         }
     }
 
-    /// Takes anything of its own, or else that is queued elsewhere.
+    /// Takes anything from its own deque, or else from elsewhere.
     pub(super) fn pop_any(&self) -> Option<Item> {
         let own = self.slot().deque.pop(self.engine.config.is_fifo);
         own.or_else(|| self.steal_any())
@@ -301,9 +301,9 @@ impl Host for Context {
         let bits = slot
             .demand
             .word()
-            .fetch_and(!(URGENT | FIRST), Ordering::Relaxed);
+            .fetch_and(!(PUBLISH_NOW | FIRST), Ordering::Relaxed);
         let idle = engine.sleep.read();
-        let is_urgent = bits & URGENT != 0 || idle.searching() > 0;
+        let is_urgent = bits & PUBLISH_NOW != 0 || idle.searching() > 0;
         if is_urgent || bits & FIRST != 0 {
             if slot.deque.jobs() == 0 {
                 let wakes = self.note_first_join() || is_urgent;
@@ -323,7 +323,7 @@ impl Host for Context {
             // A worker is on its way.
             return MAX_SKIP;
         }
-        match self.check_patience() {
+        match self.check_wake_delay() {
             Ok(()) if is_published => {
                 self.has_woken.set(self.signal_job(true));
                 MAX_SKIP
@@ -337,7 +337,7 @@ impl Host for Context {
     }
 
     fn on_context_change(&self, local: &Local<'_>) {
-        // Nobody is woken: an inner task is often short.
+        // No worker is woken: an inner task is often short.
         while !local.is_empty() {
             self.publish(local, false);
         }
@@ -346,15 +346,15 @@ impl Host for Context {
     fn reclaim(&self, id: usize) -> Option<JobRef> {
         let found = self.slot().deque.take_job(id)?;
         if self.has_woken.replace(false) {
-            self.patience
-                .set((self.patience.get() * 2).min(MAX_PATIENCE));
+            self.wake_delay
+                .set((self.wake_delay.get() * 2).min(MAX_WAKE_DELAY));
         }
         Some(found)
     }
 
     fn wait(&self, local: &Local<'_>, job: &Awaited<'_>) {
         let _ = local;
-        self.patience.set(MIN_PATIENCE);
+        self.wake_delay.set(MIN_WAKE_DELAY);
         self.has_woken.set(false);
         let id = job.id();
         let thief = || job.runner().map(|runner| (runner, id));
@@ -368,11 +368,11 @@ impl Host for Context {
 }
 
 impl Context {
-    /// Asks the worker in that slot for a job, and registers as one that sleeps until then.
+    /// Requests a job from the worker in that slot, and registers as a helper that sleeps until it publishes one.
     pub(super) fn ask_thief(&self, thief: u32) {
         let slot = self.engine.slots.get(thief);
         slot.add_helper(self.index);
-        slot.ask(URGENT);
+        slot.ask(PUBLISH_NOW);
         // [S-help]
         fence(Ordering::SeqCst);
     }

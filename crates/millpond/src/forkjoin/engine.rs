@@ -39,7 +39,7 @@ use super::events::ForkJoinEvent;
 use super::outside::Outside;
 use super::quiescence::QuietWorkers;
 use super::sleep::Sleep;
-use super::slot::{PATIENT, Slots};
+use super::slot::{PUBLISH_LATER, Slots};
 use super::spares::{MAX_SPARES, Spares};
 use super::worker::{Worker, WorkerRecord, Workers};
 use crate::engine::events::{EventSource, Events, Listener};
@@ -260,7 +260,7 @@ impl ForkJoinEngine {
     pub(super) fn ask_for_new_workers(&self) {
         // [S-ask]
         fence(Ordering::SeqCst);
-        self.ask_others(u32::MAX, PATIENT);
+        self.ask_others(u32::MAX, PUBLISH_LATER);
     }
 
     /// More workers may be started: one for each thing that is queued. Sleepers are woken by the caller.

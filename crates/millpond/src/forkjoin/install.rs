@@ -17,12 +17,12 @@ global! {
 }
 
 local! {
-    /// The pool that has left a closure to its caller, which is this thread: joins inside belong to that pool.
+    /// The pool whose closure this thread runs as its caller. Joins inside of the closure belong to that pool.
     static LEFT_TO_CALLER: RefCell<Option<Arc<ForkJoinEngine>>> = RefCell::new(None);
 }
 
-/// Runs `f` in the pool in which joins and loops of this thread run, which is no worker: the one that has left something to
-/// it, or the common one.
+/// Runs `f` in the pool that serves this thread, which is no worker: the pool that has left a closure to it, or the common
+/// pool.
 pub(super) fn install_outside<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     match left_to_caller() {
         Some(engine) => engine.install(f),
@@ -37,7 +37,7 @@ fn left_to_caller() -> Option<Arc<ForkJoinEngine>> {
         .flatten()
 }
 
-/// Puts back which pool has left something to this thread.
+/// Restores the former pool of this thread.
 struct Leave(Option<Arc<ForkJoinEngine>>);
 
 impl Leave {
@@ -58,14 +58,15 @@ impl Drop for Leave {
 
 /// Runs both closures, perhaps at the same time, and returns both results.
 ///
-/// The first runs here, the second too, unless another worker was idle and has taken it. On a thread that is no worker of
-/// a pool both run in [`ForkJoinPool::common`].
+/// The first closure runs on the calling worker. So does the second, unless an idle worker has taken it. On a thread that is
+/// no worker of a pool both run in [`ForkJoinPool::common`].
 ///
-/// The closures must not wait for each other: there may be nobody to run the second one.
+/// The closures must not wait for each other: both may run on one thread, one after the other.
 ///
 /// # Panics
 ///
-/// If one of the closures does, when the other has ended, or will never begin. If both do, with the panic of the first.
+/// If one of the closures panics, as soon as the other has ended or will never begin. If both panic, with the panic of the
+/// first.
 ///
 /// ```
 /// use millpond::forkjoin;
@@ -124,13 +125,13 @@ where
     })
 }
 
-/// Runs `f` with a scope, in which it can spawn jobs that borrow, and returns when all of them are over.
+/// Runs `f` with a scope, in which it can spawn jobs that borrow, and returns when all of them have ended.
 ///
-/// On a thread that is no worker of a pool all of it runs in [`ForkJoinPool::common`].
+/// On a thread that is no worker of a pool, `f` and its jobs run in [`ForkJoinPool::common`].
 ///
 /// # Panics
 ///
-/// If `f` or one of the jobs does, when all are over.
+/// If `f` or one of the jobs panics, when all have ended.
 ///
 /// ```
 /// use millpond::forkjoin;
@@ -157,8 +158,8 @@ pub fn scope<'env, R: Send>(
 }
 
 impl ForkJoinPool {
-    /// The pool of the whole process, for computations that have no pool of their own. It is made when it is first used,
-    /// with as many workers as the process may use CPUs. It is never shut down: `shutdown`, `shutdown_now` and `close` do
+    /// The pool of the whole process, for computations that have no pool of their own. It is built at its first use, with one
+    /// worker for each CPU that the process may use. It is never shut down: `shutdown`, `shutdown_now` and `close` do
     /// nothing.
     ///
     /// ```
@@ -179,13 +180,13 @@ impl ForkJoinPool {
         })
     }
 
-    /// Runs `f` in this pool, and returns its result. On a worker of the pool it is called there and then; otherwise a
-    /// worker calls it, and the caller waits. If no thread can be started, or the pool was shut down, the caller runs it,
-    /// with the joins, scopes and loops inside of it.
+    /// Runs `f` in this pool, and returns its result. A worker of the pool calls `f` directly. On any other thread the caller
+    /// waits while a worker calls `f`. If no thread can be started, or the pool was shut down, the caller runs `f` itself, with
+    /// the joins, scopes and loops inside of it.
     ///
     /// # Panics
     ///
-    /// If `f` does.
+    /// If `f` panics.
     ///
     /// ```
     /// use millpond::forkjoin::{self, ForkJoinPool};
@@ -205,7 +206,7 @@ impl ForkJoinPool {
     ///
     /// # Panics
     ///
-    /// If `f` does.
+    /// If `f` panics.
     pub fn invoke<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         self.engine.install(f)
     }
@@ -214,7 +215,7 @@ impl ForkJoinPool {
     ///
     /// # Panics
     ///
-    /// If one of the closures does.
+    /// If one of the closures panics.
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
         A: FnOnce() -> RA + Send,
@@ -225,11 +226,11 @@ impl ForkJoinPool {
         self.engine.install(move || join_here(a, b))
     }
 
-    /// Runs `f` in this pool, with a scope in which it can spawn jobs that borrow, and returns when all of them are over.
+    /// Runs `f` in this pool, with a scope in which it can spawn jobs that borrow, and returns when all of them have ended.
     ///
     /// # Panics
     ///
-    /// If `f` or one of the jobs does, when all are over.
+    /// If `f` or one of the jobs panics, when all have ended.
     ///
     /// ```
     /// use millpond::forkjoin::ForkJoinPool;

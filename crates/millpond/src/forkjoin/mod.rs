@@ -1,9 +1,9 @@
 //! The fork-join pool: divides a computation into parts that borrow from each other's stacks, and lets idle workers steal
 //! them.
 //!
-//! Take it for computations that divide themselves: sums and searches over slices and trees, sorting, walks. [`join`] runs
-//! two closures, perhaps at the same time; what is not stolen costs a few nanoseconds, so no grain needs to be tuned.
-//! Take [`pool`](crate::pool) for tasks that mostly block, or that need a bound.
+//! Use it for computations that divide themselves: sums and searches over slices and trees, sorting, walks. [`join`] runs
+//! two closures, perhaps at the same time. A job that is not stolen costs a few nanoseconds, so no grain size needs to be
+//! tuned. Use [`pool`](crate::pool) for tasks that mostly block, or that need a bound.
 //!
 //! ```
 //! use millpond::forkjoin;
@@ -133,8 +133,8 @@ use std::time::Duration;
 /// Clones are handles to one pool; dropping the last of them is an orderly shutdown that does not block: what has been
 /// accepted still runs. Workers are started when there is something for them to do, up to the parallelism.
 ///
-/// The queue of tasks from outside has no bound. In a child that `fork()` makes of this process it has no threads; there it
-/// rejects tasks, and joins run in the caller.
+/// The queue of tasks from outside has no bound. In a child process after `fork()` the pool has no threads: it rejects
+/// tasks, and joins run in the caller.
 ///
 /// ```
 /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -227,9 +227,9 @@ impl ForkJoinPool {
 
     /// Waits until nothing is queued and no worker runs anything. False if that took longer than `timeout`.
     ///
-    /// On a worker of the pool it runs what is queued, and waits until no *other* worker runs anything. Others that wait for
-    /// quiescence too, are blocked, or wait in a join do not count then: they may wait for the caller. With little stack
-    /// left it does not run anything, and just waits.
+    /// On a worker of the pool it runs queued work, and waits until no *other* worker runs anything. Workers that are blocked,
+    /// wait in a join or wait for quiescence as well are not counted, because they may wait for the caller. If little stack is
+    /// left, it runs nothing and only waits.
     ///
     /// # Errors
     ///
@@ -253,9 +253,9 @@ impl ForkJoinPool {
     }
 
     /// Runs everything that is queued, and waits until no other worker runs anything, as
-    /// [`await_quiescence`](ForkJoinPool::await_quiescence) does, for as long as it takes and whether or not the task is
-    /// interrupted. On a thread that is no worker of this pool it does nothing, and neither where little stack is left:
-    /// tasks that help each other do not overflow it.
+    /// [`await_quiescence`](ForkJoinPool::await_quiescence) does. It has no timeout, and an interrupt does not end it. On a
+    /// thread that is no worker of this pool it does nothing. If little stack is left it does nothing either, so tasks that
+    /// help each other do not overflow the stack.
     #[doc(alias = "helpQuiesce")]
     pub fn help_quiesce(&self) {
         self.engine.help_quiesce();
@@ -268,7 +268,7 @@ impl ForkJoinPool {
     }
 }
 
-// What a panic of a task leaves half done is the task's own: the pool catches it, and is as before.
+// The pool catches a panic of a task, and its own state is unchanged. Only the task's own data may be half done.
 impl UnwindSafe for ForkJoinPool {}
 impl RefUnwindSafe for ForkJoinPool {}
 

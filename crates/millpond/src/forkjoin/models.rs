@@ -8,7 +8,7 @@
 
 use super::context::Context;
 use super::deque::Item;
-use super::slot::{PATIENT, Slots};
+use super::slot::{PUBLISH_LATER, Slots};
 use super::worker::Worker;
 use super::{Completer, CountedCompleter, ForkJoinPool, blocking};
 use crate::engine::WorkerEngine;
@@ -83,7 +83,7 @@ impl Context {
     }
 
     fn is_asked_patiently(&self) -> bool {
-        self.slot().demand.get() & PATIENT != 0
+        self.slot().demand.get() & PUBLISH_LATER != 0
     }
 
     /// Calls `f` as what this worker runs.
@@ -143,7 +143,7 @@ pub fn a_worker_that_blocks_meets_a_task() {
 
 /// A thread that is a worker at a join, at which it takes the request of sleepers back, if there is none.
 fn forgetter(worker: Context) -> JoinHandle<Context> {
-    worker.slot().ask(PATIENT);
+    worker.slot().ask(PUBLISH_LATER);
     spawn(move || {
         worker.run_here(|local| worker.on_demand(local));
         worker
@@ -155,7 +155,7 @@ pub fn a_request_that_is_taken_back_meets_a_worker_that_falls_asleep() {
     let (pool, mut workers) = pool(2, 2);
     let forgetter = forgetter(workers.remove(0));
     workers[0].fall_asleep();
-    pool.engine.ask_others(SECOND_WORKER, PATIENT);
+    pool.engine.ask_others(SECOND_WORKER, PUBLISH_LATER);
     let asked = forgetter.join().expect("it ends well");
     assert!(asked.is_asked_patiently(), "the sleeper is forgotten");
 }

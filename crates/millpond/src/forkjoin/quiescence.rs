@@ -27,7 +27,7 @@
 use super::blocking::Parks;
 use super::context::Context;
 use super::engine::ForkJoinEngine;
-use super::slot::PATIENT;
+use super::slot::PUBLISH_LATER;
 use super::wait::has_stack;
 use crate::executor::{TerminationError, WaiterRegistration, ended};
 use crate::interrupt::{self, Look, WaitError};
@@ -163,7 +163,7 @@ impl Context {
             engine.sleep.begin_sleep(self.index);
             quiet.rounds
         };
-        engine.ask_others(self.index, PATIENT);
+        engine.ask_others(self.index, PUBLISH_LATER);
         engine.quiescence.wake_all();
         let mut registration = WaiterRegistration::new(&engine.quiescence);
         let mut is_over = false;

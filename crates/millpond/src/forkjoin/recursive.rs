@@ -6,8 +6,8 @@ use super::parallel::{join, run_inside};
 use crate::task::{TaskHandle, TaskSpec};
 use std::sync::Arc;
 
-/// A computation that divides itself: what extends `RecursiveTask` or `RecursiveAction` in Java implements this, the
-/// latter with `type Output = ()`.
+/// A computation that divides itself. A class that extends `RecursiveTask` in Java is a type that implements this trait; for
+/// `RecursiveAction` it has `type Output = ()`.
 ///
 /// | Java | here |
 /// |---|---|
@@ -18,11 +18,11 @@ use std::sync::Arc;
 /// | `left.fork()`; `right.compute()`; `left.join()` | [`let left = left.fork()`](RecursiveTask::fork); `right.compute()`; `left.join()?` |
 /// | `task.get(timeout)`, `task.cancel(true)` | [`TaskHandle::join_timeout`], [`TaskHandle::interrupt`] of what `fork` returns |
 ///
-/// A task is a plain value until it is forked, and is used up when it has run; its result is what `compute` returns. So
-/// there is nothing to reinitialize, and no raw result to set.
+/// A task is a plain value until it is forked, and running it consumes it. Its result is what `compute` returns. So there is
+/// nothing to reinitialize, and no raw result to set.
 ///
-/// What `invoke_all` runs may borrow, and costs a few nanoseconds where nobody steals it. What is forked owns what it uses,
-/// has a handle with all that [handles](crate::task) can do, and is allocated. Prefer `invoke_all`.
+/// Tasks of `invoke_all` may borrow, and cost a few nanoseconds each if they are not stolen. A forked task must own what it
+/// uses. It is allocated, and has a [handle](crate::task) like any other task. Prefer `invoke_all`.
 ///
 /// ```
 /// use millpond::forkjoin::{ForkJoinPool, RecursiveTask};
@@ -51,18 +51,17 @@ use std::sync::Arc;
 #[doc(alias = "RecursiveAction")]
 #[doc(alias = "ForkJoinTask")]
 pub trait RecursiveTask: Sized + Send {
-    /// What it computes.
+    /// The type of its result.
     type Output: Send;
 
-    /// Computes: does it all, or divides it and lets the parts be computed.
+    /// Computes the result, either directly or by dividing the task and combining the results of its parts.
     fn compute(self) -> Self::Output;
 
-    /// Computes in the pool of the worker that calls it, there and then; on any other thread in
-    /// [`ForkJoinPool::common`].
+    /// Runs `compute` at once: on a worker in its pool, on any other thread in [`ForkJoinPool::common`].
     ///
     /// # Panics
     ///
-    /// If `compute` does.
+    /// If `compute` panics.
     fn invoke(self) -> Self::Output {
         run_inside(|| self.compute())
     }
@@ -71,7 +70,7 @@ pub trait RecursiveTask: Sized + Send {
     ///
     /// # Panics
     ///
-    /// If one of the tasks does, when the others are over, or will never begin.
+    /// If one of the tasks panics, as soon as the others have ended or will never begin.
     ///
     /// ```
     /// use millpond::forkjoin::RecursiveTask;
@@ -110,7 +109,7 @@ pub trait RecursiveTask: Sized + Send {
     ///
     /// # Panics
     ///
-    /// If one of the tasks does, when the others are over, or will never begin.
+    /// If one of the tasks panics, as soon as the others have ended or will never begin.
     ///
     /// ```
     /// use millpond::forkjoin::RecursiveTask;
@@ -138,10 +137,9 @@ pub trait RecursiveTask: Sized + Send {
         results.map(|result| result.expect(EACH_HAS_RUN)).collect()
     }
 
-    /// Submits the task to the pool of the worker that calls it, on any other thread to [`ForkJoinPool::common`], and
-    /// returns its handle.
+    /// Submits the task to the pool of the calling worker, or else to [`ForkJoinPool::common`], and returns its handle.
     ///
-    /// A worker that joins it runs it itself if nobody else has begun to. If the pool was shut down, or no thread can be
+    /// A worker that joins the task runs it itself, unless another one has begun to. If the pool was shut down, or no thread can be
     /// started, it runs before `fork` returns.
     ///
     /// ```

@@ -1,13 +1,13 @@
-//! Scopes: jobs that borrow, spawned one by one, all over before the scope ends.
+//! Scopes: jobs that borrow, spawned one by one. All of them have ended when the scope returns.
 //!
-//! A worker of the pool puts a job that it spawns on its own deque, where all workers find it. Any other thread has no
-//! deque: it may be the owner of a scope whose pool was closed, has no threads or is in a forked child, or a thread that was
+//! A worker of the pool pushes a job that it spawns on its own deque, where all workers find it. Any other thread has no
+//! deque. Such a thread may be the owner of a scope whose pool was closed, has no threads or is in a forked child, or it was
 //! started inside of the scope. Its jobs are *set aside* in the scope, and the owner runs them, one after the other:
 //!
-//! - **ASIDE-1** A job that is set aside is not run by `spawn`, so it meets no lock that its spawner holds, and a chain of
-//!   jobs needs no more stack than one. The owner runs it when the body of the scope is over.
-//! - **ASIDE-2** The owner sleeps only after it has left its waker under the lock of an empty list. Whoever adds a job
-//!   takes the waker under the same lock. The scope outlives both, for a job can be spawned only inside of it.
+//! - **ASIDE-1** `spawn` does not run a job that is set aside. So the job never waits for a lock that its spawner holds, and
+//!   a chain of jobs needs no more stack than one job. The owner runs it when the body of the scope has returned.
+//! - **ASIDE-2** The owner sleeps only after it has left its waker under the lock of an empty list. A thread that adds a
+//!   job takes the waker under the same lock. The scope outlives both, because a job can be spawned only inside of it.
 
 use super::context::{Context, run_in_own_context};
 use super::deque::{Inner, ScopeTag};
@@ -27,7 +27,7 @@ use std::task::Waker;
 pub struct ForkScope<'scope, 'env: 'scope> {
     jobs: SpawnScope<'scope>,
     engine: Arc<ForkJoinEngine>,
-    /// The stolen job inside of which it was entered; 0 outside of any.
+    /// The stolen job in which the scope was entered; 0 if none.
     root: usize,
     aside: Mutex<Aside>,
     /// Whether there may be jobs aside. Written under the lock; read without, as a hint.
@@ -36,7 +36,7 @@ pub struct ForkScope<'scope, 'env: 'scope> {
     _env: PhantomData<&'env mut &'env ()>,
 }
 
-/// Jobs that no deque has, and how to wake their owner (ASIDE-2).
+/// Jobs that are in no deque, and the waker of the owner (ASIDE-2).
 #[derive(Default)]
 struct Aside {
     jobs: Vec<JobRef>,
@@ -46,8 +46,8 @@ struct Aside {
 impl<'scope, 'env> ForkScope<'scope, 'env> {
     /// Spawns a job, which may spawn further ones.
     ///
-    /// It runs on a worker of the pool, at the latest when the scope ends. If it is spawned on a thread that is no worker of
-    /// the pool, it runs on the thread that has entered the scope, when the body of the scope is over.
+    /// The job runs on a worker of the pool, at the latest when the scope ends. If a thread spawns it that is no worker of the
+    /// pool, it runs on the thread that has entered the scope, after the body of the scope has returned.
     ///
     /// ```
     /// use millpond::forkjoin::ForkJoinPool;

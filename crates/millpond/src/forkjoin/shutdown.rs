@@ -56,7 +56,7 @@ impl ForkJoinEngine {
         self.slots.iter().for_each(|slot| slot.deque.pass());
     }
 
-    /// Takes no more tasks, interrupts what runs, and hands back what has not started.
+    /// Accepts no more tasks, interrupts running ones, and hands back those that have not started.
     pub(super) fn stop(&self) -> Vec<Task> {
         if self.is_common {
             return Vec::new();
@@ -77,7 +77,7 @@ impl ForkJoinEngine {
         for worker in all {
             worker.stop.set();
         }
-        // Callers of `install` whose jobs have not begun run them.
+        // A caller of `install` whose job has not begun runs it itself.
         drop(self.outside.take_jobs());
         self.wake_all();
         termination::try_terminate(self);

@@ -1,24 +1,22 @@
 //! The slots of workers: what other workers see of one.
 //!
-//! A worker takes a free slot when it starts and gives it back when it exits; a slot is made when it is first needed and
-//! then stays, so that others can read it without a lock. What is in its deque when the worker exits is nothing
-//! (FORKJOIN-4).
+//! A worker takes a free slot when it starts and gives it back when it exits. A slot is made when it is first needed and
+//! then stays, so others can read it without a lock. Its deque is empty when the worker exits (FORKJOIN-4).
 //!
 //! - **SLOT-1** There are as many slots as workers that can be counted. A leaving worker is uncounted a moment before it
-//!   gives its slot back, so a new one may find none, and waits: at least one of those that have a slot is leaving, and
-//!   it runs no user code and waits for nothing before it has given its slot back.
+//!   gives its slot back, so a new worker may find no free slot, and waits for one. Then at least one worker that has a
+//!   slot is leaving. That worker runs no user code and waits for nothing before it has given its slot back.
 //!
 //! # Orderings
 //!
-//! - `[S-ask]` Store-load: a worker that goes to sleep changes the word of the idle workers, then reads the request of each
-//!   other worker, and makes it if it is not there, with a fence between (that of `begin_sleep` or `begin_wait`; for a
-//!   higher parallelism, its own). A worker that takes such a request back does so first, and then reads the word, with
-//!   a fence between ([`Context`](super::context::Context)). So of a request that was there and is taken back the worker
-//!   sees the sleeper, and makes it again.
-//! - `[S-help]` Store-load: a worker that waits registers here, then looks into the deque, with a fence between; a worker
-//!   that publishes pushes, then looks who is registered, with a fence between. One of them sees the other.
-//! - `[S-slot]` Raising the number of used slots releases the pointer to the slot; whoever reads the number acquires it, and
-//!   so finds the slot there.
+//! - `[S-ask]` Store-load. A worker that goes to sleep changes the word of the idle workers, then reads the request bits of
+//!   each other worker and sets the request if it is missing. The fence between is that of `begin_sleep` or `begin_wait`;
+//!   a change to a higher parallelism has its own. A worker that withdraws a request clears the bit, then reads the word
+//!   of the idle workers, with a fence between ([`Context`](super::context::Context)). If a worker withdraws a request
+//!   that a sleeper found set, it sees the sleeper and renews the request.
+//! - `[S-help]` Store-load. A waiting worker registers here, then looks into the deque, with a fence between. A publishing
+//!   worker pushes, then looks for registered workers, with a fence between. One of them sees the other.
+//! - `[S-slot]` Raising the number of used slots releases the pointer to the slot; reading the number acquires it.
 
 use super::deque::Deque;
 use millpond_raw::cache_padded::CachePadded;
@@ -29,11 +27,11 @@ use millpond_raw::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use millpond_raw::sync::thread;
 use std::task::Waker;
 
-/// A worker that searches, or one that waits for a job that this one runs, wants work at once.
-pub(super) const URGENT: u32 = 1;
-/// Workers sleep, or have not been started: work for them pays if there is enough of it.
-pub(super) const PATIENT: u32 = 2;
-/// Set by the worker itself: the next join is the first one of a computation.
+/// A request: a worker that searches, or one that waits for a job that this worker runs, wants a job at the next join.
+pub(super) const PUBLISH_NOW: u32 = 1;
+/// A request: workers sleep or have not been started. A job pays for their wake-up if there is enough work.
+pub(super) const PUBLISH_LATER: u32 = 2;
+/// Set by the worker itself: the next join is the first of a computation.
 pub(super) const FIRST: u32 = 4;
 
 /// What other workers see of one.
@@ -45,7 +43,7 @@ pub(super) struct Slot {
     helpers: Helpers,
     waker: Mutex<Option<Waker>>,
     is_taken: AtomicBool,
-    /// Where its worker ran out of work last ([`CacheGroups`](super::cache_groups::CacheGroups)).
+    /// Where its worker last ran out of work ([`CacheGroups`](super::cache_groups::CacheGroups)).
     cache_group: AtomicU32,
 }
 
@@ -82,7 +80,7 @@ impl Slot {
         self.cache_group.store(group, Ordering::Relaxed);
     }
 
-    /// Asks its worker for work. A patient request is made behind a fence.
+    /// Requests a job from its worker. [`PUBLISH_LATER`] needs a fence of the caller before this call.
     pub(super) fn ask(&self, bit: u32) {
         // Relaxed: `[S-ask]` has the fence of the caller.
         if self.demand.get() & bit == 0 {
@@ -105,7 +103,7 @@ impl Slot {
         }
     }
 
-    /// The workers to be woken after a publication. To be called behind a fence.
+    /// The workers to wake after a publication. The caller has a fence before this call.
     pub(super) fn helpers(&self) -> Vec<u32> {
         // [S-help]: the fence of the caller
         if self.helpers.count.load(Ordering::Relaxed) == 0 {

@@ -9,9 +9,9 @@
 //!   running > parallelism:                        the next worker that has done its work sleeps
 //! ```
 //!
-//! Blocked workers are counted, not spares: every worker is as good as any other, and which one is a spare is nobody's
-//! business. A worker that is not needed any more sleeps, is the first to be woken for the next block, and leaves after the
-//! keep-alive like any other.
+//! The pool counts blocked workers, not spares. All workers are equal, and none is marked as a spare. A worker that is no
+//! longer needed sleeps. It is the first to be woken when a worker blocks again, and leaves after the keep-alive like any
+//! other.
 //!
 //! # Which waits count
 //!
@@ -23,34 +23,34 @@
 //! | sleeping without work | no | it runs nothing |
 //! | spinning before a park | no | it is over soon |
 //!
-//! A join is helped first: a job that is published for a waiting worker wakes that one, and no spare beside it. No thread is
-//! started unless work is visible that nobody else takes. So the number of spares follows the work, and no rate needs to be
-//! limited: a storm of blocking tasks starts at most `max_spares` threads for each keep-alive.
+//! Helping comes first: a job that is published for a waiting worker wakes that worker, and no spare. A thread is started only
+//! if work is visible that no other worker takes. So the number of spares follows the work, and no rate limit is needed: a
+//! storm of blocking tasks starts at most `max_spares` threads for each keep-alive.
 //!
 //! # Invariants
 //!
-//! - **SPARE-1** A worker is woken or started only while fewer workers *run* than the parallelism says: are counted, and
-//!   neither sleep, nor are blocked, nor wait in a join. A worker that comes back from a block goes on at once; then too
-//!   many may run, until one has done its work.
-//! - **SPARE-2** Each step after which one worker less runs (it falls asleep, blocks, waits, leaves) is followed by a
-//!   fence and a look for visible work. If there is some and too few run, the worker goes on itself, or rouses another.
-//! - **SPARE-3** There are no more workers than the parallelism and `max_spares` together. At that bound a worker blocks
-//!   without being replaced. Nothing fails: what is queued waits until a worker comes back.
+//! A worker *runs* if it is counted and neither sleeps, nor is blocked, nor waits in a join.
+//!
+//! - **SPARE-1** A worker is woken or started only while fewer workers run than the parallelism says. A worker that comes
+//!   back from a block goes on at once. Then too many may run, until one of them has done its work.
+//! - **SPARE-2** A worker that stops running (it falls asleep, blocks, waits, leaves) has a fence after that step, and then
+//!   looks for visible work. If there is some and too few workers run, it goes on itself, or rouses another.
+//! - **SPARE-3** There are no more workers than the parallelism and `max_spares` together. At that bound a blocked worker
+//!   is not replaced. Nothing fails: queued work waits until a worker comes back.
 //! - **SPARE-4** A worker that blocks, or runs another job inside of one, has no private jobs: it publishes them first. So
-//!   they do not wait for it; and a job in the private list belongs to what the worker runs now, which is what the marks
-//!   for leapfrogging need (HELP-2).
-//! - **SPARE-5** What a worker does to be replaced (a thread factory, a listener of events) waits through a block of its
-//!   own. So it takes no token that is meant for the wait of the task.
+//!   they do not wait for it. And every job in the private list belongs to what the worker runs now; the marks for
+//!   leapfrogging need that (HELP-2).
+//! - **SPARE-5** Code that a worker runs in order to be replaced (a thread factory, a listener of events) waits through a
+//!   block of its own. So it takes no token that is meant for the wait of the task.
 //!
 //! # Why no work is forgotten
 //!
-//! A thread that has made work visible relies on running workers if there are enough of them (FORKJOIN-1). Of each later
-//! step of SPARE-2 it sees the change of the word, or the worker sees the work: both have a fence between what they write
-//! and what they read (`[S-word]` in [`super::sleep`], `[C-all]` in [`crate::engine`]). Of all these steps the one whose
-//! fence is last sees all others and the work, and acts.
+//! A thread that has made work visible relies on running workers if there are enough of them (FORKJOIN-1). For each step of
+//! SPARE-2 either that thread sees the change of the word, or the worker sees the work: both have a fence between their
+//! write and their read (`[S-word]` in [`super::sleep`], `[C-all]` in [`crate::engine`]). The step whose fence is last sees
+//! the work and all other steps, and its worker acts.
 //!
-//! A thread that could not be started is tried again with the next submit or block. Until then the work waits, as at the
-//! bound.
+//! If a thread could not be started, the next submit or block tries again. Until then the work waits, as at the bound.
 
 use super::engine::ForkJoinEngine;
 use super::events::ForkJoinEvent;
@@ -64,26 +64,26 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How many spares there may be, unless told otherwise.
+/// The default of `max_spares`.
 pub(super) const DEFAULT_MAX_SPARES: usize = 16;
 
 /// The most spares that a pool can have.
 pub(super) const MAX_SPARES: usize = 256;
 
-/// The operator is told of missing spares at most this often.
+/// The least time between two events about missing spares.
 const TELL_EVERY: Duration = Duration::from_secs(10);
 
 /// What a pool knows of its spares.
 #[derive(Default)]
 pub(super) struct Spares {
-    /// So many spares stay, and sleep, when they are not needed. Raised when one is started, lowered when one leaves.
+    /// How many spares stay and sleep when they are not needed. Raised when one is started, lowered when one leaves.
     kept: AtomicUsize,
-    /// How often work had to wait because there were as many spares as there may be.
+    /// How often work had to wait because all spares were in use.
     pub(super) exhausted: Counter,
     told_at: Mutex<Option<Instant>>,
 }
 
-/// The workers that run something and go on, search, or have been counted and will.
+/// The workers that run something without waiting, that search, or that have been counted and will start.
 fn running(ctl: Ctl, idle: Idle) -> usize {
     ctl.workers()
         .saturating_sub(idle.sleeping() + idle.waiting())
@@ -95,7 +95,7 @@ impl ForkJoinEngine {
         self.parallelism() + idle.waiting().min(self.config.max_spares())
     }
 
-    /// The same, with spares that sleep for the keep-alive.
+    /// The same, plus the spares that sleep for the keep-alive.
     pub(super) fn places_to_stay(&self) -> usize {
         // Relaxed: a worker that reads an old number leaves early, or after the keep-alive.
         let kept = self.spares.kept.load(Ordering::Relaxed);
@@ -110,7 +110,7 @@ impl ForkJoinEngine {
             && (idle.sleeping() > 0 || ctl.workers() < self.places(idle))
     }
 
-    /// How many workers run something and go on, or search.
+    /// How many workers run something without waiting, or search.
     pub(super) fn running(&self) -> usize {
         running(self.ctl().read(), self.sleep.read())
     }
@@ -127,7 +127,7 @@ impl ForkJoinEngine {
         idle.count() > 0 || ctl.workers() < self.parallelism() + spares
     }
 
-    /// Whether more workers run than the parallelism says. Free of charge where there are no spares.
+    /// Whether more workers run than the parallelism says. Costs nothing if there are no spares.
     #[inline]
     pub(super) fn has_surplus(&self, ctl: Ctl) -> bool {
         ctl.workers() > self.parallelism()
@@ -135,8 +135,8 @@ impl ForkJoinEngine {
             && running(ctl, self.sleep.read()) > self.parallelism()
     }
 
-    /// Wakes or starts a worker for visible work, unless enough run, of which `coming` have just been woken otherwise
-    /// (SPARE-1). Returns whether it did. An error says that there is no worker, and none could be started.
+    /// Wakes or starts a worker for visible work, unless enough run (SPARE-1). `coming` workers have just been woken by other
+    /// means, and count as running. Returns whether it did. An error says that there is no worker, and none could be started.
     pub(super) fn rouse(self: &Arc<Self>, coming: usize) -> io::Result<bool> {
         let (idle, ctl) = (self.sleep.read(), self.ctl().read());
         if running(ctl, idle) + coming >= self.parallelism() {
@@ -155,8 +155,8 @@ impl ForkJoinEngine {
         Ok(false)
     }
 
-    /// A worker is about to be started, up to so many. If it is a spare it may stay when it is not needed any more, also
-    /// if that is the case before its starter has gone on.
+    /// A worker is about to be started, up to so many. If it is a spare, it may stay when it is no longer needed. The number is
+    /// raised before the start, because the spare may be done before its starter goes on.
     pub(super) fn keep_spares(&self, places: usize) {
         let spares = places.saturating_sub(self.parallelism());
         self.spares.kept.fetch_max(spares, Ordering::Relaxed);
@@ -169,7 +169,7 @@ impl ForkJoinEngine {
             .read()
             .workers()
             .saturating_sub(self.parallelism());
-        // Of a spare that is started at this moment nothing depends on this number: it leaves early at worst.
+        // A spare that is started at this moment leaves early at worst.
         if self.spares.kept.load(Ordering::Relaxed) > spares {
             self.spares.kept.store(spares, Ordering::Relaxed);
         }
@@ -180,7 +180,7 @@ impl ForkJoinEngine {
         self.spares.kept.store(0, Ordering::Relaxed);
     }
 
-    /// Work is visible, too few workers run, and there are as many spares as there may be.
+    /// Work is visible, too few workers run, and all spares are in use.
     #[cold]
     fn report_exhausted(self: &Arc<Self>, blocked: usize) {
         self.spares.exhausted.add(1);

@@ -97,7 +97,7 @@ impl InlineJoins for ForkJoinEngine {
     }
 
     fn inline_started(&self, worker: &Worker, _task: TaskView<'_>) {
-        worker.stats.begin_in_place();
+        worker.stats.begin_inline();
         Context::with_current(|here| here.map(Context::clear_tombstones));
     }
 
@@ -111,7 +111,7 @@ impl InlineJoins for ForkJoinEngine {
             let id = labels.id_of(name.as_ref().map(Name::as_str), task.location());
             worker.metrics.record_nested(id, run.outcome, waited, ran);
         }
-        worker.stats.end_in_place(run.outcome);
+        worker.stats.end_inline(run.outcome);
     }
 
     fn deadlocked(self: &Arc<Self>, cycle: &Cycle) {

@@ -63,7 +63,7 @@ use super::blocking::Parks;
 use super::config::HelpPolicy;
 use super::context::Context;
 use super::deque::{Inner, Item};
-use super::slot::URGENT;
+use super::slot::PUBLISH_NOW;
 use crate::interrupt;
 use crate::task::Task;
 use crate::time::Clock;
@@ -116,7 +116,7 @@ impl Context {
                 HelpPolicy::Any | HelpPolicy::Descendants => thief(),
             };
             if let Some((thief, _)) = thief {
-                self.engine.slots.get(thief).ask(URGENT);
+                self.engine.slots.get(thief).ask(PUBLISH_NOW);
             }
             let has_any = || self.may_run_any() && self.engine.has_visible_work();
             let is_ready = || is_over() || self.has_help(inner, thief) || has_any();

@@ -13,7 +13,7 @@ use super::blocking::{Parks, WorkerBlock};
 use super::context::Context;
 use super::deque::Item;
 use super::engine::ForkJoinEngine;
-use super::slot::{PATIENT, URGENT};
+use super::slot::{PUBLISH_LATER, PUBLISH_NOW};
 use super::watching::WaitFlags;
 use crate::engine::metrics::{
     Counts, LabelSums, LiveRecorder, NoRecorder, Recorder, RecorderState, Target, WorkerMetrics,
@@ -318,7 +318,7 @@ impl Context {
         if !engine.ctl().read().runs_queued_tasks() || self.is_surplus() {
             return None;
         }
-        engine.ask_others(self.index, URGENT);
+        engine.ask_others(self.index, PUBLISH_NOW);
         let search = Search::begin()?;
         let queued = || {
             let inside: usize = engine.slots.iter().map(|slot| slot.deque.len()).sum();
@@ -404,7 +404,7 @@ impl Context {
     fn sleep(&self) -> Slept {
         let engine = &self.engine;
         engine.sleep.begin_sleep(self.index);
-        engine.ask_others(self.index, PATIENT);
+        engine.ask_others(self.index, PUBLISH_LATER);
         engine.quiescence.wake_all();
         let mut slept = Slept::Woken;
         // SLEEP-4

@@ -4,45 +4,45 @@
 //! up costs 5 to 50 µs, and most elements come sooner. There are two ways to pass the moment, and each is
 //! right where the other is wrong.
 //!
-//! - **Spin**, if the other side runs on another core. It needs a few hundred nanoseconds for its
-//!   step; a yield that lets a third thread run takes ten times as long, and separates two threads that
-//!   serve each other. A short spin, of 15 pauses, sometimes ends too soon, and that is enough: with two
+//! - **Spin**, if the other side runs on another core. The other side needs a few hundred nanoseconds for its
+//!   step. A yield that lets a third thread run takes ten times as long, and separates two threads that
+//!   serve each other. A short spin, of 15 pauses, sometimes ends too soon, and that costs a lot: with two
 //!   threads on each side of a queue of one element there were 1.1 context switches per message, and 0.1 with
 //!   127 pauses.
-//! - **Yield**, if the other side waits for the core that we spin on. Spinning is useless there, and the
-//!   longer the worse: two threads that share a core took 5 to 7 µs per message with 15 pauses, and
+//! - **Yield**, if the other side waits for the core that we spin on. Spinning is useless there, and a longer
+//!   spin is worse: two threads that share a core took 5 to 7 µs per message with 15 pauses, and
 //!   10 to 14 with 127.
 //!
-//! It is not known beforehand which is the case, so a thread remembers how its last waits ended
-//! ([`SpinHistory`]): after a few failed long spins it spins briefly, and tries a long spin again now and
-//! then. Where the process has one CPU it never spins. The history belongs to the thread and not to the queue, because it depends on the core that the
-//! thread runs on.
+//! A thread does not know beforehand which is the case, so it remembers how its last waits ended
+//! ([`SpinHistory`]). After a few failed long spins it spins briefly, and tries a long spin again now and
+//! then. If the process has one CPU it never spins. The history belongs to the thread and not to the queue,
+//! because it depends on the core that the thread runs on.
 //!
 //! # How often a spin checks
 //!
 //! - **At doubling intervals** while it waits for an element or for room: [`backoff`]. A later check
 //!   finds more elements, and takes the cache line from the other side less often.
-//! - **All the time** where a round trip depends on it, as when a task is joined or a worker searches for a
-//!   task: [`poll_tight`], [`search`]. Otherwise an element that comes after 200 ns would be found after 400,
-//!   and one round trip in ten took half as long again.
+//! - **All the time** if a round trip depends on it, as when a thread joins a task or a worker searches for a
+//!   task: [`poll_tight`], [`search`]. With doubling intervals an element that comes after 200 ns would be found after
+//!   400, and one round trip in ten took half as long again.
 //!
 //! # Yields only where they pay
 //!
-//! A yield hands the CPU to whoever wants it, and on a busy machine that is for a whole time slice. So all yields
-//! go through [`contention`], which measures them and forbids them for a while, in the whole process, once one
-//! has lost its CPU. And a thread whose last waits were nearly all long does not yield either: it would only burn CPU
-//! (BACKOFF-4). That a wait ended parked does not make it long: where many threads share few CPUs one that yields
-//! often has no turn before it parks, and is woken a moment later. Threads that stopped yielding for that paid for a
-//! wake-up with each message: eight at a queue of capacity 1 on two CPUs used up to 2.5 times the CPU.
+//! A yield hands the CPU to any thread that wants it, on a busy machine for a whole time slice. So all yields go
+//! through [`contention`]. It measures them, and forbids them for a while in the whole process once yields have lost
+//! the CPU. A thread whose last waits were nearly all long does not yield either: it would only burn CPU (BACKOFF-4).
+//! A wait that parked is not always long. If many threads share few CPUs, a thread that yields often gets no turn
+//! before it parks, and is woken a moment later. When such threads stopped yielding they paid for a wake-up with each
+//! message: eight of them at a queue of capacity 1 on two CPUs used up to 2.5 times the CPU.
 //!
 //! # Searching workers
 //!
-//! An idle worker may search for longer than other waits spin ([`Search`]): a caller that waits for each
-//! task before it submits the next one does something in between, and waking a worker takes 25 µs on a
-//! virtual machine and costs the caller a system call. How long it searches depends on how soon tasks came
-//! after its last eight searches began ([`SearchHistory`]):
+//! An idle worker may search for longer than other waits spin ([`Search`]). A caller that waits for each task
+//! before it submits the next one does something in between. Waking a worker takes 25 µs on a virtual machine
+//! and costs the caller a system call. How long a worker searches depends on how soon tasks came after its last
+//! eight searches began ([`SearchHistory`]):
 //!
-//! | came soon | it |
+//! | tasks came soon | the worker |
 //! |---|---|
 //! | 6 to 8 times | spins, then yields for up to [`MAX_BUDGET`] |
 //! | 3 to 5 times | spins |
@@ -50,23 +50,23 @@
 //!
 //! - **BACKOFF-1** A worker never searches for longer than [`MAX_BUDGET`], and never yields while the CPU is
 //!   contended. After a yield that lost the CPU it checks once more, and parks.
-//! - **BACKOFF-2** A task has come soon if a search found it, or if the worker was woken for it within [`SOON`] of the
-//!   start of its search while it might yield: a spin alone does not last that long. So a worker that parks at once
-//!   learns that searching would pay again.
-//! - **BACKOFF-3** A search that found nothing, and after which the worker was not woken for a task, counts as one after
-//!   which none came soon.
-//! - **BACKOFF-4** A thread of whose last eight other waits fewer than three were short does not yield, but for one wait
-//!   in [`RETRY_EVERY`]. A wait is short if it succeeded before it parked, or within [`SHORT_PARK`] of that while the
-//!   thread might yield. One that parked and of whose end nothing is known is long.
+//! - **BACKOFF-2** A task has come soon if a search found it. It has also come soon if the worker was woken for it within
+//!   [`SOON`] of the start of its search while it might yield: a spin alone does not last that long. So a worker that parks
+//!   at once learns that searching would pay again.
+//! - **BACKOFF-3** If a search found nothing, and the worker was not woken for a task before its next search, then no task
+//!   has come soon after that search.
+//! - **BACKOFF-4** A thread yields only if at least three of its last eight waits, searches excepted, were short.
+//!   Otherwise it retries once in [`RETRY_EVERY`] waits. A wait is short if it succeeded before it parked, or within
+//!   [`SHORT_PARK`] after it parked while the thread might yield. A wait that parked and whose end is unknown is long.
 //!
 //! # In models
 //!
-//! Shuttle checks three times, loom once; for joins, of which there are too many to explore, loom does not check.
-//! Nothing is lost by that. The check of a join is one acquiring read of the task's state (`[T-out]` of
-//! `millpond_raw::task`), which loom covers in its models of the task cell; if it sees the end the join returns as
-//! a late one does, and otherwise it goes on as if it had not checked. No other thread knows of the check. The same
-//! holds for [`backoff`]: `is_ready` is a hint without consequences, and `attempt` is the very step that was tried
-//! before, complete in itself. Only searching workers are known to others: a push wakes nobody while one searches.
+//! Shuttle checks three times, loom once. Loom does not check in joins at all, because models have too many joins to
+//! explore. That loses nothing. The check of a join is one acquiring read of the task's state (`[T-out]` of
+//! `millpond_raw::task`), which loom covers in its models of the task cell. If the check sees the end, the join returns
+//! as a late join does. Otherwise it goes on as if it had not checked. No other thread knows of the check. The same
+//! holds for [`backoff`]: `is_ready` is a hint without consequences, and `attempt` repeats the step that was tried
+//! before, complete in itself. Other threads know of searching workers only: a push wakes no worker while one searches.
 
 use crate::thread::contention::{self, Yielded};
 use millpond_raw::sync::{hint, local, spins, thread};
@@ -87,27 +87,27 @@ const TIGHT_PAUSES: u32 = 2;
 /// How often a wait yields before it parks.
 const MAX_YIELDS: u32 = 64;
 
-/// After so many failed long spins in a row, spins are short.
+/// After this many failed long spins in a row, spins are short.
 const MAX_FAILED_SPINS: u32 = 4;
 
-/// One in so many is long even then, because threads migrate to other cores.
+/// One spin in this many is long even then, because threads migrate to other cores.
 const RETRY_EVERY: u32 = 16;
 
-/// Of the last eight waits, so many must have been short for yields to pay (BACKOFF-4).
+/// How many of the last eight waits must have been short for yields to pay (BACKOFF-4).
 const MIN_HITS: u32 = 3;
 
-/// Of the last eight searches, so many must have found a task soon for the worker to yield.
+/// How many of the last eight searches must have found a task soon for the worker to yield.
 const MIN_HITS_TO_YIELD: u32 = 6;
 
 /// The longest search (BACKOFF-1).
 const MAX_BUDGET: Duration = Duration::from_micros(100);
 
-/// If fewer tasks than that are left where a worker has lost its CPU before it found one, its loss was no gain for
-/// anybody. A producer that has a CPU for a time slice submits thousands.
+/// If a worker lost its CPU before it found a task, and finds fewer tasks than this, the loss has helped no other thread. A
+/// producer that has a CPU for a time slice submits thousands.
 const MIN_BACKLOG: usize = 8;
 
-/// A task that a parked worker is woken for within this time would have been found by a search: the rest is the
-/// latency of the wake-up.
+/// If a parked worker is woken for a task within this time, a search would have found the task: the rest is the latency of
+/// the wake-up.
 const SOON: Duration = Duration::from_micros(150);
 
 /// A parked thread that is woken within this time would have succeeded while it yielded: [`MAX_YIELDS`] take half of it,
@@ -118,7 +118,7 @@ const SHORT_PARK: Duration = Duration::from_micros(60);
 /// schedule, and gets one check only.
 const CHECKS_IN_MODELS: u32 = if cfg!(millpond_loom) { 1 } else { 3 };
 
-/// The same for joins, of which a model has more: loom gets none, see the header.
+/// The same for joins. A model has more of them, so loom gets none: see the header.
 const JOIN_CHECKS_IN_MODELS: u32 = if cfg!(millpond_loom) { 0 } else { 3 };
 
 local! {
@@ -143,7 +143,7 @@ struct SpinHistory {
     long: u32,
     /// Whether the last eight waits were short, one bit for each.
     hits: u8,
-    /// When the last wait parked, if nothing is known of its end.
+    /// When the last wait parked, if its end is unknown.
     parked: Option<Timestamp>,
 }
 
@@ -193,7 +193,7 @@ impl SpinHistory {
         }
     }
 
-    /// A wait begins: of the end of the one before it nothing is known, if it parked (BACKOFF-4).
+    /// A wait begins. If the one before it parked, its end is unknown (BACKOFF-4).
     fn begin(self) -> SpinHistory {
         if self.parked.is_some() {
             self.note(false)
@@ -210,7 +210,7 @@ impl SpinHistory {
         }
     }
 
-    /// The history after a wait that succeeded while it span or yielded.
+    /// The history after a wait that succeeded while it spun or yielded.
     fn after_success(self, is_spinning: bool) -> SpinHistory {
         let failed = if is_spinning && self.pauses() == LONG_SPIN {
             0
@@ -220,8 +220,8 @@ impl SpinHistory {
         SpinHistory { failed, ..self }.note(true)
     }
 
-    /// The history after spinning and yielding. Nothing that came, on whatever core, says nothing about spinning:
-    /// `failed` is for waits that succeeded late.
+    /// The history after spinning and yielding. A wait for which nothing came says nothing about spinning: `failed` counts only
+    /// waits that succeeded late.
     fn after(self, end: WaitEnd, now: impl FnOnce() -> Timestamp) -> SpinHistory {
         match end {
             WaitEnd::WhileSpinning => self.after_success(true),
@@ -243,7 +243,7 @@ struct SearchHistory {
     hits: u8,
 }
 
-/// What a worker does that has found nothing to do.
+/// What a worker without a task does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SearchPlan {
     Park,
@@ -290,8 +290,8 @@ impl SearchHistory {
     }
 }
 
-/// Whether `now` is less than `time` after `start`. It is not if the counter has gone back, as after a suspend of
-/// the machine: it might take any time to catch up.
+/// Whether `now` is less than `time` after `start`. False if the counter has gone back, as after a suspend of the machine: it
+/// might take any time to catch up.
 fn is_within(start: Timestamp, now: Timestamp, time: Duration) -> bool {
     now >= start && u128::from(now.nanos_since(start)) < time.as_nanos()
 }
@@ -303,8 +303,8 @@ enum SpinPace {
     Tight,
 }
 
-/// Spins at doubling intervals, then yields; calls `attempt` whenever `is_ready`. `None` if the moment has
-/// passed without success.
+/// Spins at doubling intervals, then yields, and calls `attempt` whenever `is_ready` says so. `None` if no attempt
+/// succeeded.
 pub(crate) fn backoff<R>(
     is_ready: impl Fn() -> bool,
     attempt: impl FnMut() -> Option<R>,
@@ -320,7 +320,7 @@ pub(crate) fn poll_tight<R>(
     spin_then_yield(SpinPace::Tight, is_ready, attempt)
 }
 
-/// What a thread has spun and yielded for in vain.
+/// Futile spins and yields of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SearchCounts {
     /// Searches that found nothing.
@@ -359,8 +359,8 @@ impl Search {
         Some(Search { start, yields })
     }
 
-    /// Searches: spins, checking all the time, and yields if that has paid of late. `tasks_left` is asked after a yield
-    /// that lost the CPU, if a task was found then: if there are few, that task has waited for this worker alone.
+    /// Searches: spins, checking all the time, and yields if that has paid of late. `tasks_left` is called if a task was found
+    /// after a yield that lost the CPU: if few are left, the found task has waited for this worker alone.
     pub(crate) fn run<R>(
         self,
         is_ready: impl Fn() -> bool,
@@ -439,7 +439,7 @@ fn spin_then_yield<R>(
     got
 }
 
-/// Records that the calling thread has what it has parked for (BACKOFF-4), if it spun before.
+/// Records that the calling thread has got what it parked for (BACKOFF-4), if it spun before.
 pub(super) fn record_wakeup() {
     if HISTORY.with(Cell::get).parked.is_some() {
         let may_yield = contention::may_yield();

@@ -320,7 +320,7 @@ pub trait Details: Any + fmt::Debug + Send + Sync + AsAny {
     fn measurements(&self) -> Vec<Measurement>;
 }
 
-/// A way to [`Any`], which every type has. (A supertrait can be had only since Rust 1.86.)
+/// Upcasts to [`Any`]. Needed until Rust 1.86, which can upcast trait objects.
 pub trait AsAny {
     /// The same as [`Any`].
     fn as_any(&self) -> &dyn Any;

@@ -246,13 +246,13 @@ impl Choice {
 }
 
 impl ValueType {
-    /// Any duration, none at all included.
+    /// Any duration, zero included.
     pub const ANY_DURATION: ValueType = ValueType::Duration {
         min: Duration::ZERO,
         max: Duration::MAX,
     };
 
-    /// Any duration but none at all.
+    /// Any duration above zero.
     pub const POSITIVE_DURATION: ValueType = ValueType::Duration {
         min: Duration::from_nanos(1),
         max: Duration::MAX,

@@ -11,7 +11,7 @@
 //!
 //! # The protocol
 //!
-//! Workers are takers of the queue, so sleeping and waking is the queue's business. What is left is when workers come and
+//! Workers are consumers of the queue, so sleeping and waking is the queue's business. What is left is when workers come and
 //! go:
 //!
 //! - **POOL-1** A submitter that has enqueued a task reads the control word *afterwards*. If no worker is counted, or
@@ -32,17 +32,17 @@
 //!
 //! # Orderings
 //!
-//! - `[E-line]` One of two fences, for queues of the user's: explained in [`super::task_queue`], where the other one is.
-//! - `[E-epoch]` Waking the idle workers advances the epoch and then wakes; a worker reads the epoch before each park. The
-//!   wake carries the order; sequentially consistent all the same, because that is as cheap here and pairs with the
-//!   control word, which is read in between. Proof that the read before the park needs no order of its own, and so that
-//!   no model can notice if it has none: let a worker park without having seen the new epoch. If it was in the registry
-//!   when the waking thread walked that, it is left a token after the epoch was advanced; it looks again only when it
-//!   has taken that token, which acquires what came before the wake (`[P-tok]`), and so sees the epoch. If it was not, it
-//!   has entered the registry later, under the same lock, and its first read comes after that.
-//! - `[E-stay]` A worker that stays for a task says so before its last look into the queue, which for a queue of the
-//!   user's is behind the fence in [`super::task_queue`]; a thread that takes a task out reads afterwards, behind a fence,
-//!   whether a worker stays. One of them sees the other.
+//! - `[E-queue]` One of two fences for queues of the user's. It is explained in [`super::task_queue`], where the other is.
+//! - `[E-epoch]` A thread that wakes the idle workers advances the epoch first and then wakes them. A worker reads the epoch
+//!   before each park. The wake carries the order. The accesses are sequentially consistent all the same, because that is
+//!   as cheap here and pairs with the control word, which is read in between. The read before the park needs no order of
+//!   its own, so no model notices if it has none. Proof: let a worker park without having seen the new epoch. If it was
+//!   in the registry when the waking thread walked it, the worker gets a token after the epoch was advanced. It looks
+//!   again only after it has taken that token. That acquires what came before the wake (`[P-tok]`), so the worker sees the
+//!   epoch. If it was not in the registry, it has entered it later, under the same lock, and its first read comes after that.
+//! - `[E-stay]` A worker that stays for a task says so before its last look into the queue. With a user's queue that look
+//!   is behind the fence in [`super::task_queue`]. A thread that takes a task out reads afterwards, behind a fence, whether
+//!   a worker stays. One of them sees the other.
 //!
 //! # In a child process
 //!

@@ -36,15 +36,15 @@
 //!
 //! # Orderings
 //!
-//! - `[E-free]` A worker stops being free before it takes a task out; a submitter reads how many tasks are queued before
-//!   how many workers are free. So a submitter that sees that a task was taken does not see its worker free. Proof that
-//!   the queue's lock is enough for that, and so that no model can notice if these have no order of their own: the worker
-//!   steps down before it locks the queue to take the task out; the submitter that finds it gone has locked the queue
-//!   later, and reads afterwards. So the step down happens before the read, which finds it or something newer. A queue
-//!   of the user's must order its own `len` behind the `poll` that it reflects; one that does not makes a task wait for
-//!   a worker that is not free yet, and loses none.
+//! - `[E-free]` A worker stops being free before it takes a task out. A submitter first reads how many tasks are queued, and
+//!   then how many workers are free. So a submitter that sees that a task was taken does not see its worker free. The
+//!   queue's lock is enough for that, so no model notices if these accesses have no order of their own. Proof: the worker
+//!   stops being free before it locks the queue to take the task out. A submitter that finds the task gone has locked the
+//!   queue later, and reads afterwards. So the change happens before the read, which finds it or something newer. A user's
+//!   queue must order its own `len` behind the `poll` that it reflects. If it does not, a task may wait for a worker that
+//!   is not free yet, but none is lost.
 //!
-//! All else is ordered by the lock of [`Claims`].
+//! The lock of [`Claims`] orders everything else.
 
 use super::engine::PoolEngine;
 use millpond_raw::cache_padded::CachePadded;

@@ -168,9 +168,9 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// From its fate, with the text of its panic.
-    pub(super) fn of(fate: RunOutcome, message: Option<String>) -> Self {
-        match fate {
+    /// From its outcome, with the text of its panic.
+    pub(super) fn of(outcome: RunOutcome, message: Option<String>) -> Self {
+        match outcome {
             RunOutcome::Completed => Ended::Completed,
             RunOutcome::Panicked => Ended::Panicked { message },
             RunOutcome::Unwanted => Ended::Cancelled,

@@ -10,7 +10,7 @@
 //!
 //! # Orderings
 //!
-//! `[E-line]` is explained in [`super::task_queue`], where its other end is.
+//! `[E-queue]` is explained in [`super::task_queue`], where its other end is.
 
 use super::admission::{Situation, Step, decide};
 use super::engine::PoolEngine;
@@ -333,7 +333,7 @@ impl PoolEngine {
         if !self.queue.is_foreign() {
             return None;
         }
-        // [E-line]
+        // [E-queue]
         fence(Ordering::SeqCst);
         if self.ctl().read().is_running() {
             return None;

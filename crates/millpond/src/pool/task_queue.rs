@@ -1,6 +1,6 @@
 //! Where tasks wait for a worker: the queue that the user chose, behind the few calls that a pool makes of it.
 //!
-//! Workers wait *in* the queue, as takers of it, and a submitter that enqueues a task wakes one there. So every flavor
+//! Workers wait *in* the queue, as consumers of it, and a submitter that enqueues a task wakes one there. So every flavor
 //! works with its own semantics, hand-off and delay too, and the protocol of sleeping and waking is written and checked
 //! once, in [`crate::queue`].
 //!
@@ -18,11 +18,11 @@
 //!
 //! # Orderings
 //!
-//! - `[E-line]` Of a thread that changes the control word and then looks into the queue, and one that enqueues a task and
-//!   then reads the word, one sees the other. Queues of ours need nothing for that: both sides go through the queue's
-//!   lock, and the second one there sees what the first did before. A queue of the user's may be made of anything, so
-//!   both look behind a fence; the other one is in `PoolEngine::take_back_if_late`.
-//! - `[E-stay]` The same fence is in front of the last look of a worker that stays for a task: explained in
+//! - `[E-queue]` One thread changes the control word and then looks into the queue. Another enqueues a task and then
+//!   reads the word. One of them sees the other. Our own queues need nothing for that: both threads take the queue's
+//!   lock, and the second one sees what the first did before. A user's queue may be made of anything, so both threads
+//!   have a fence before their look; the other fence is in `PoolEngine::take_back_if_late`.
+//! - `[E-stay]` A worker that stays for a task has the same fence before its last look. It is explained in
 //!   [`super::engine`].
 
 use crate::interrupt;
@@ -172,7 +172,7 @@ impl Queue {
 
     /// A queue of the caller's: any flavor of [`crate::queue`], or one of its own.
     ///
-    /// Workers are takers of it. Comparators of it compare [`Task`]s. A task that starts a worker, below
+    /// Workers are consumers of it. Comparators of it compare [`Task`]s. A task that starts a worker, below
     /// the core or because the queue is full, goes straight to that worker and never sees the queue:
     /// where its order or its delays must hold for every task, use a core of 0, or start the core ahead.
     ///
@@ -322,11 +322,11 @@ impl TaskQueue {
     }
 
     /// Searches for a task for a moment, before its worker parks. `takes` is called when it is about to poll, and when it
-    /// has polled in vain.
+    /// has polled and found nothing.
     pub(super) fn seek(&self, takes: impl Fn(bool)) -> Option<Task> {
         match self {
             TaskQueue::Plain(queue) => queue.search(takes),
-            // A taker of a hand-off must wait there to be found.
+            // A consumer of a hand-off must wait there to be found.
             TaskQueue::HandOff(_) => None,
             TaskQueue::Sorted(_) | TaskQueue::Other(_) => {
                 let queue = self.queue();
@@ -403,7 +403,7 @@ impl TaskQueue {
     /// Before any look into it that follows a read or a change of the control word.
     fn fence(&self) {
         if self.is_foreign() {
-            // [E-line] [E-stay]
+            // [E-queue] [E-stay]
             fence(Ordering::SeqCst);
         }
     }

@@ -87,7 +87,7 @@ pub(super) struct TimerLeader<'a> {
 
 impl TimerLeader<'_> {
     /// Searches for a task, and dispatches when it is time. `takes` is called when it is about to poll, and when it has
-    /// polled in vain. Returns a task, or until when to park; never, if something has changed.
+    /// polled and found nothing. Returns a task, or until when to park; never, if something has changed.
     pub(super) fn seek(
         &self,
         queue: &TaskQueue,

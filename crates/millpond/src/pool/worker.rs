@@ -211,13 +211,13 @@ impl WorkerGuard<PoolEngine> {
         let start = recorder.start_task(&task);
         let shed = turn.and_then(|turn| engine.shed(&task, turn, start));
         let is_usual = shed.is_none() && engine.hooks.is_none() && !engine.watchdog.interrupts();
-        let fate = if is_usual {
+        let outcome = if is_usual {
             let on_drop = |dropped| self.report_dropped(dropped);
             engine.runner.run_with(task, on_drop, |_| ())
         } else {
             self.run_slow(task, shed)
         };
-        worker.stats.end(fate, recorder.end_task(start, fate));
+        worker.stats.end(outcome, recorder.end_task(start, outcome));
     }
 
     /// Runs the task with hooks around it, or so that it can be interrupted; or sheds it.
@@ -237,13 +237,13 @@ impl WorkerGuard<PoolEngine> {
         user_code::check(Kind::Hook);
         let _ = catch_panic::call(|| hooks.before(&info));
         let mut message = None;
-        let fate = run(task, &mut |panic| {
+        let outcome = run(task, &mut |panic| {
             message = panic.message().map(str::to_owned);
         });
-        let ended = Ended::of(fate, message);
+        let ended = Ended::of(outcome, message);
         user_code::check(Kind::Hook);
         let _ = catch_panic::call(|| hooks.after(&info, ended));
-        fate
+        outcome
     }
 
     /// Runs a task so that the watchdog can interrupt it, and no other.
@@ -253,9 +253,9 @@ impl WorkerGuard<PoolEngine> {
         let stop = InterruptTarget::begin(&self.worker.interrupt_target, turn);
         let runner = &self.engine.runner;
         let on_drop = |dropped| self.report_dropped(dropped);
-        let fate = stop.enter(|| runner.run_with(task, on_drop, panicked));
+        let outcome = stop.enter(|| runner.run_with(task, on_drop, panicked));
         InterruptTarget::clear(&self.worker.interrupt_target);
-        fate
+        outcome
     }
 
     /// A task without a handle was dropped instead of being run.
@@ -464,7 +464,7 @@ impl PoolEngine {
         }
     }
 
-    /// Counts what the calling worker has spun and yielded for in vain, before it parks.
+    /// Counts the futile spins and yields of the calling worker, before it parks.
     fn count_searches(&self) {
         let searches = Search::take_counts();
         if searches.futile_spins > 0 {
@@ -477,7 +477,7 @@ impl PoolEngine {
         }
     }
 
-    /// Parks as a taker of the queue. Also returns how the wait ended, if not with a task or a change.
+    /// Parks as a consumer of the queue. Also returns how the wait ended, if not with a task or a change.
     fn park_in_queue(
         &self,
         epoch: u64,
@@ -487,7 +487,7 @@ impl PoolEngine {
         is_called: impl Fn() -> bool,
     ) -> (Wait, Option<WaitError>) {
         let queue = &self.queue;
-        let mut taker = TakerGuard {
+        let mut consumer = ConsumerGuard {
             queue,
             place: WaitSlot::default(),
         };
@@ -500,7 +500,7 @@ impl PoolEngine {
             if has_changed || drains && queue.is_empty() || is_called() {
                 return Look::Done;
             }
-            match queue.poll_take(&mut taker.place, waker) {
+            match queue.poll_take(&mut consumer.place, waker) {
                 Taken::Got(task) => {
                     got = Some(task);
                     Look::Done
@@ -514,7 +514,7 @@ impl PoolEngine {
             }
         });
         free.set(false);
-        let wait = match got.or_else(|| queue.leave_take(&mut taker.place)) {
+        let wait = match got.or_else(|| queue.leave_take(&mut consumer.place)) {
             Some(task) => {
                 Search::record_wakeup();
                 Wait::Got(task)
@@ -526,13 +526,13 @@ impl PoolEngine {
     }
 }
 
-/// A place among the takers of the queue. It is given up however the wait ends, also by a panic of the user's queue.
-struct TakerGuard<'a> {
+/// A place among the consumers of the queue. It is given up however the wait ends, also by a panic of the user's queue.
+struct ConsumerGuard<'a> {
     queue: &'a TaskQueue,
     place: WaitSlot,
 }
 
-impl Drop for TakerGuard<'_> {
+impl Drop for ConsumerGuard<'_> {
     fn drop(&mut self) {
         // The queue may be the user's and this a panic of it already. A second one would abort the process, or lose a
         // task that has been taken meanwhile.
@@ -624,7 +624,7 @@ impl InlineJoins for PoolEngine {
     }
 
     fn inline_started(&self, worker: &Worker, task: TaskView<'_>) {
-        worker.stats.begin_in_place();
+        worker.stats.begin_inline();
         if let Some(hooks) = &self.hooks {
             let info = TaskInfo::about(task);
             user_code::check(Kind::Hook);
@@ -647,7 +647,7 @@ impl InlineJoins for PoolEngine {
         if let Some(start) = start {
             self.record_inline(worker, task, start, outcome);
         }
-        worker.stats.end_in_place(outcome);
+        worker.stats.end_inline(outcome);
     }
 
     fn deadlocked(self: &Arc<Self>, cycle: &Cycle) {
@@ -664,7 +664,7 @@ impl PoolEngine {
         worker: &Worker,
         task: TaskView<'_>,
         start: Timestamp,
-        fate: RunOutcome,
+        outcome: RunOutcome,
     ) {
         let Some(labels) = &self.labels else { return };
         let waited = task
@@ -673,7 +673,7 @@ impl PoolEngine {
         let ran = self.timestamps.nanos(start, self.timestamps.now());
         let name = task.shared_name();
         let id = labels.id_of(name.as_ref().map(Name::as_str), task.location());
-        worker.metrics.record_nested(id, fate, waited, ran);
+        worker.metrics.record_nested(id, outcome, waited, ran);
     }
 }
 

@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 /// ```
 #[doc(alias = "java.util.concurrent.DelayQueue")]
 pub struct DelayQueue<T: Send> {
-    engine: Monitor<Ranked<T, true>>,
+    core: Monitor<Ranked<T, true>>,
 }
 
 impl<T: Send> DelayQueue<T> {
@@ -77,7 +77,7 @@ impl<T: Send> DelayQueue<T> {
 
     fn stamped(due: impl Fn(&crate::time::Clock, &T) -> Deadline + Send + Sync + 'static) -> Self {
         DelayQueue {
-            engine: Monitor::new(Ranked::new(Order::Age), None, Some(Box::new(due))),
+            core: Monitor::new(Ranked::new(Order::Age), None, Some(Box::new(due))),
         }
     }
 
@@ -97,7 +97,7 @@ impl<T: Send> DelayQueue<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_bound(self, capacity: usize) -> Result<Self, CapacityError> {
-        self.engine.set_bound(bound(capacity)?)?;
+        self.core.set_bound(bound(capacity)?)?;
         Ok(self)
     }
 
@@ -121,8 +121,8 @@ impl<T: Send> DelayQueue<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn offer_after(&self, element: T, delay: Duration) -> Result<(), OfferError<T>> {
-        let due = self.engine.clock().deadline(delay);
-        self.engine.offer_stamped(element, due, End::Last)
+        let due = self.core.clock().deadline(delay);
+        self.core.offer_stamped(element, due, End::Last)
     }
 
     /// Adds the element, which is due at `due`.
@@ -147,7 +147,7 @@ impl<T: Send> DelayQueue<T> {
     /// ```
     pub fn offer_at(&self, element: T, due: Instant) -> Result<(), OfferError<T>> {
         let due = Deadline::at(due);
-        self.engine.offer_stamped(element, due, End::Last)
+        self.core.offer_stamped(element, due, End::Last)
     }
 
     /// The due time of the first element; never, if there is none.
@@ -159,7 +159,7 @@ impl<T: Send> DelayQueue<T> {
     /// assert_eq!(DelayQueue::<u8>::new().next_due(), Deadline::NEVER);
     /// ```
     pub fn next_due(&self) -> Deadline {
-        self.engine.ready_at()
+        self.core.ready_at()
     }
 }
 

@@ -28,7 +28,7 @@ use std::time::Duration;
 #[doc(alias = "java.util.concurrent.LinkedBlockingDeque")]
 #[doc(alias = "LinkedBlockingDeque")]
 pub struct BlockingDeque<T: Send> {
-    engine: Monitor<Ring<T>>,
+    core: Monitor<Ring<T>>,
 }
 
 impl<T: Send> BlockingDeque<T> {
@@ -46,7 +46,7 @@ impl<T: Send> BlockingDeque<T> {
     /// ```
     pub fn unbounded() -> Self {
         BlockingDeque {
-            engine: Monitor::new(Ring::growing(), None, ()),
+            core: Monitor::new(Ring::growing(), None, ()),
         }
     }
 
@@ -68,7 +68,7 @@ impl<T: Send> BlockingDeque<T> {
     /// ```
     pub fn bounded(capacity: usize) -> Result<Self, CapacityError> {
         Ok(BlockingDeque {
-            engine: Monitor::new(Ring::growing(), Some(bound(capacity)?), ()),
+            core: Monitor::new(Ring::growing(), Some(bound(capacity)?), ()),
         })
     }
 
@@ -85,9 +85,7 @@ impl<T: Send> BlockingDeque<T> {
     #[doc(alias = "descendingIterator")]
     #[doc(alias = "removeLastOccurrence")]
     pub fn reversed(&self) -> Reversed<'_, T> {
-        Reversed {
-            engine: &self.engine,
-        }
+        Reversed { core: &self.core }
     }
 
     /// Adds the element as the first if there is room, without waiting.
@@ -384,7 +382,7 @@ impl<T: Send> FromIterator<T> for BlockingDeque<T> {
     /// An unbounded queue that holds these elements.
     fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
         BlockingDeque {
-            engine: Monitor::new(elements.into_iter().collect(), None, ()),
+            core: Monitor::new(elements.into_iter().collect(), None, ()),
         }
     }
 }
@@ -402,7 +400,7 @@ impl<T: Send> FromIterator<T> for BlockingDeque<T> {
 /// # Ok::<(), millpond::queue::OfferError<i32>>(())
 /// ```
 pub struct Reversed<'a, T: Send> {
-    engine: &'a Monitor<Ring<T>>,
+    core: &'a Monitor<Ring<T>>,
 }
 
 flavor! { @queue ['a, T] Reversed<'a, T>, Last, First, with {} }

@@ -1,4 +1,4 @@
-//! The plain first-in-first-out queue, on the engine with two locks.
+//! The plain first-in-first-out queue, on the core with two locks.
 //!
 //! A bounded queue keeps its memory: its bound limits that memory, and a queue that filled once fills again. A
 //! queue without a bound, and one whose bound is only a safety limit, give memory back after a burst.
@@ -37,7 +37,7 @@ use super::{AsyncQueue, CapacityError};
 #[doc(alias = "java.util.concurrent.LinkedBlockingQueue")]
 #[doc(alias = "LinkedBlockingQueue")]
 pub struct FifoQueue<T: Send> {
-    engine: TwoLock<T>,
+    core: TwoLock<T>,
 }
 
 impl<T: Send> FifoQueue<T> {
@@ -86,7 +86,7 @@ impl<T: Send> FifoQueue<T> {
             return Err(CapacityError::Zero);
         }
         Ok(FifoQueue {
-            engine: TwoLock::new(ring(), ring(), Some(capacity)),
+            core: TwoLock::new(ring(), ring(), Some(capacity)),
         })
     }
 
@@ -105,7 +105,7 @@ impl<T: Send> FifoQueue<T> {
     #[doc(alias = "LinkedBlockingQueue")]
     pub fn unbounded() -> Self {
         FifoQueue {
-            engine: TwoLock::new(Ring::growing(), Ring::growing(), None),
+            core: TwoLock::new(Ring::growing(), Ring::growing(), None),
         }
     }
 }
@@ -115,40 +115,40 @@ impl<T: Send> FifoQueue<T> {
     /// For consumers that arrive promptly when they are woken: the workers of a pool.
     pub(crate) fn throttle_wakeups(self) -> Self {
         FifoQueue {
-            engine: self.engine.throttle_wakeups(),
+            core: self.core.throttle_wakeups(),
         }
     }
 
     /// Whether bursts have left memory in it.
     pub(crate) fn has_surplus(&self) -> bool {
-        self.engine.has_surplus()
+        self.core.has_surplus()
     }
 
     /// Frees the memory that bursts have left, if the queue is empty. For an engine that has become idle.
     pub(crate) fn trim(&self) {
-        self.engine.trim();
+        self.core.trim();
     }
 
     /// Searches for an element for a moment, before the caller parks (FIFO-7). Calls `takes(true)` before each
     /// attempt to take one, and `takes(false)` after an attempt that failed.
     pub(crate) fn search(&self, takes: impl Fn(bool)) -> Option<T> {
-        self.engine.search(super::store::End::First, takes)
+        self.core.search(super::store::End::First, takes)
     }
 
     /// Counts the caller as a searching consumer while `search` runs (FIFO-7), which must not panic.
     pub(crate) fn as_searching(&self, search: impl FnOnce() -> Option<T>) -> Option<T> {
-        self.engine.as_searching(search)
+        self.core.as_searching(search)
     }
 
     /// Runs `work`, in which the calling consumer may push one element for itself and wakes nobody for it (FIFO-9). It
     /// searches next. `work` must not panic.
     pub(crate) fn push_for_self<R>(&self, work: impl FnOnce() -> R) -> R {
-        self.engine.push_for_self(work)
+        self.core.push_for_self(work)
     }
 
     /// Takes the newest element if `takes_newest` returns true for the oldest, and the oldest otherwise.
     pub(crate) fn poll_by(&self, takes_newest: impl FnOnce(&T) -> bool) -> Option<T> {
-        self.engine.poll_by(|oldest| {
+        self.core.poll_by(|oldest| {
             if takes_newest(oldest) {
                 super::store::End::Last
             } else {
@@ -160,16 +160,16 @@ impl<T: Send> FifoQueue<T> {
     /// Whether it is certainly full, without a lock (FIFO-8).
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.engine.is_full()
+        self.core.is_full()
     }
 
     /// Accepts nothing more, ever: every offer fails as if the queue were full. For a pool that shuts down.
     pub(crate) fn seal(&self) {
-        self.engine.seal();
+        self.core.seal();
     }
 
     pub(crate) fn is_sealed(&self) -> bool {
-        self.engine.is_sealed()
+        self.core.is_sealed()
     }
 }
 
@@ -181,7 +181,7 @@ impl<T: Send> FromIterator<T> for FifoQueue<T> {
     /// An unbounded queue that holds these elements.
     fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
         FifoQueue {
-            engine: TwoLock::new(Ring::growing(), elements.into_iter().collect(), None),
+            core: TwoLock::new(Ring::growing(), elements.into_iter().collect(), None),
         }
     }
 }

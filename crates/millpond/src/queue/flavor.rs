@@ -1,6 +1,6 @@
-//! Implements the trait for the flavors, once for both engines.
+//! Implements the trait for the flavors, once for both cores.
 
-/// Implements [`BlockingQueue`](super::BlockingQueue) and `Debug` for a type whose field `engine` is a
+/// Implements [`BlockingQueue`](super::BlockingQueue) and `Debug` for a type whose field `core` is a
 /// [`Monitor`](super::monitor::Monitor) or a [`TwoLock`](super::two_lock::TwoLock), and adds the inherent methods
 /// that every flavor has.
 ///
@@ -15,19 +15,19 @@ macro_rules! flavor {
             #[must_use]
             pub fn with_clock(self, clock: $crate::time::Clock) -> Self {
                 $queue {
-                    engine: self.engine.with_clock(clock),
+                    core: self.core.with_clock(clock),
                 }
             }
 
             /// The number of consumers that wait for an element.
             #[doc(alias = "getWaitingConsumerCount")]
             pub fn waiting_consumers(&self) -> usize {
-                self.engine.waiting().0
+                self.core.waiting().0
             }
 
             /// The number of producers that wait for room.
             pub fn waiting_producers(&self) -> usize {
-                self.engine.waiting().1
+                self.core.waiting().1
             }
         }
 
@@ -37,12 +37,12 @@ macro_rules! flavor {
         impl<$($life,)? T: Send> $crate::queue::BlockingQueue<T> for $queue {
             #[inline]
             fn offer(&self, element: T) -> Result<(), $crate::queue::OfferError<T>> {
-                self.engine.offer(element, $crate::queue::store::End::$last)
+                self.core.offer(element, $crate::queue::store::End::$last)
             }
 
             #[inline]
             fn poll(&self) -> Option<T> {
-                self.engine.poll($crate::queue::store::End::$first)
+                self.core.poll($crate::queue::store::End::$first)
             }
 
             fn poll_offer(
@@ -52,7 +52,7 @@ macro_rules! flavor {
                 waker: &std::task::Waker,
             ) -> $crate::queue::Offered {
                 let end = $crate::queue::store::End::$last;
-                self.engine.poll_offer(element, end, slot, waker)
+                self.core.poll_offer(element, end, slot, waker)
             }
 
             fn poll_take(
@@ -61,39 +61,39 @@ macro_rules! flavor {
                 waker: &std::task::Waker,
             ) -> $crate::queue::Taken<T> {
                 let end = $crate::queue::store::End::$first;
-                self.engine.poll_take(end, slot, waker)
+                self.core.poll_take(end, slot, waker)
             }
 
             fn leave_offer(&self, _: &mut Option<T>, slot: &mut $crate::queue::WaitSlot) {
-                self.engine.leave_offer(slot);
+                self.core.leave_offer(slot);
             }
 
             fn leave_take(&self, slot: &mut $crate::queue::WaitSlot) -> Option<T> {
-                self.engine.leave_take(slot);
+                self.core.leave_take(slot);
                 None
             }
 
             fn len(&self) -> usize {
-                self.engine.len()
+                self.core.len()
             }
 
             fn capacity(&self) -> Option<usize> {
-                self.engine.bound().map($crate::queue::monitor::counted)
+                self.core.bound().map($crate::queue::monitor::counted)
             }
 
             fn set_capacity(
                 &self,
                 capacity: usize,
             ) -> Result<(), $crate::queue::CapacityError> {
-                self.engine.set_bound(capacity as u64)
+                self.core.set_bound(capacity as u64)
             }
 
             fn remaining_capacity(&self) -> usize {
-                self.engine.left().map_or(usize::MAX, $crate::queue::monitor::counted)
+                self.core.left().map_or(usize::MAX, $crate::queue::monitor::counted)
             }
 
             fn visit(&self, see: &mut dyn FnMut(&T) -> std::ops::ControlFlow<()>) {
-                self.engine.visit($crate::queue::store::End::$first, see);
+                self.core.visit($crate::queue::store::End::$first, see);
             }
 
             fn remove_where(
@@ -102,15 +102,15 @@ macro_rules! flavor {
                 unwanted: &mut dyn FnMut(&T) -> bool,
             ) -> Vec<T> {
                 let end = $crate::queue::store::End::$first;
-                self.engine.remove_where(end, limit, unwanted)
+                self.core.remove_where(end, limit, unwanted)
             }
 
             fn clock(&self) -> &$crate::time::Clock {
-                self.engine.clock()
+                self.core.clock()
             }
 
             fn hint(&self) -> Option<$crate::queue::QueueHint> {
-                self.engine.hint()
+                self.core.hint()
             }
 
             $($own)*
@@ -118,7 +118,7 @@ macro_rules! flavor {
 
         impl<$($life,)? T: Send> std::fmt::Debug for $queue {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                self.engine.describe(stringify!($queue), f)
+                self.core.describe(stringify!($queue), f)
             }
         }
     };

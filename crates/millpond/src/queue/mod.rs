@@ -59,10 +59,10 @@
 // | `transfer.rs` | the transfer queue |
 // | `deque.rs` | the deque |
 // | `weighted.rs` | the queue bounded by weight |
-// | `flavor.rs` | implements the trait for a flavor on an engine |
-// | `two_lock` | engine of the plain queue: producers and consumers have a lock each |
-// | `monitor.rs` | engine of priority, delay, deque and weighted: a store under one lock |
-// | `rendezvous` | engine of hand-off and transfer: producers and consumers meet in two lines |
+// | `flavor.rs` | implements the trait for a flavor on a core |
+// | `two_lock` | core of the plain queue: producers and consumers have a lock each |
+// | `monitor.rs` | core of priority, delay, deque and weighted: a store under one lock |
+// | `rendezvous` | core of hand-off and transfer: producers and consumers meet in two lines |
 // | `wake_list.rs` | waiters, wakers to call after unlocking, and backing off from a held lock |
 // | `hint.rs` | the state of a queue as seen without its lock |
 // | `store.rs` | what the monitor needs of a data structure |

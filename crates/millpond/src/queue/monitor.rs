@@ -1,6 +1,6 @@
-//! The engine of the flavors with an order of their own: a store and its waiters under one lock.
+//! The core of the flavors with an order of their own: a store and its waiters under one lock.
 //!
-//! A flavor is this engine around a [`Store`]. The lock is held for a few instructions. A wake-up costs thousands,
+//! A flavor is this core around a [`Store`]. The lock is held for a few instructions. A wake-up costs thousands,
 //! so there is one only for a waiter that is listed, and after unlocking. A thread that finds the queue empty or
 //! full backs off ([`super::wait`]) before it waits here.
 //!
@@ -494,7 +494,7 @@ impl<S: Store> Monitor<S> {
     }
 }
 
-/// The Debug text of the flavors on both engines.
+/// The Debug text of the flavors on both cores.
 pub(super) fn describe(
     name: &str,
     len: usize,

@@ -39,7 +39,7 @@ use std::time::Duration;
 #[doc(alias = "java.util.concurrent.PriorityBlockingQueue")]
 #[doc(alias = "PriorityBlockingQueue")]
 pub struct PriorityQueue<T: Send> {
-    engine: Monitor<Ranked<T, false>>,
+    core: Monitor<Ranked<T, false>>,
 }
 
 impl<T: Send + Ord> PriorityQueue<T> {
@@ -97,7 +97,7 @@ impl<T: Send> PriorityQueue<T> {
 
     fn ordered(order: Order<T>) -> Self {
         PriorityQueue {
-            engine: Monitor::new(Ranked::new(order), None, None),
+            core: Monitor::new(Ranked::new(order), None, None),
         }
     }
 
@@ -116,7 +116,7 @@ impl<T: Send> PriorityQueue<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_bound(self, capacity: usize) -> Result<Self, CapacityError> {
-        self.engine.set_bound(bound(capacity)?)?;
+        self.core.set_bound(bound(capacity)?)?;
         Ok(self)
     }
 
@@ -153,26 +153,24 @@ impl<T: Send> PriorityQueue<T> {
         per_level: Duration,
         level: impl Fn(&T) -> u32 + Send + Sync + 'static,
     ) -> Self {
-        let engine =
-            self.engine
-                .with_stamper(Some(Box::new(move |clock, element| {
-                    match per_level.checked_mul(level(element)) {
-                        Some(handicap) => clock.deadline(handicap),
-                        None => Deadline::NEVER,
-                    }
-                })));
-        PriorityQueue { engine }
+        let core = self.core.with_stamper(Some(Box::new(move |clock, element| {
+            match per_level.checked_mul(level(element)) {
+                Some(handicap) => clock.deadline(handicap),
+                None => Deadline::NEVER,
+            }
+        })));
+        PriorityQueue { core }
     }
 }
 
 impl<T: Send> PriorityQueue<T> {
     /// Accepts nothing more, ever: every offer fails as if the queue were full. For a pool that shuts down.
     pub(crate) fn seal(&self) {
-        self.engine.seal();
+        self.core.seal();
     }
 
     pub(crate) fn is_sealed(&self) -> bool {
-        self.engine.is_sealed()
+        self.core.is_sealed()
     }
 }
 

@@ -1,10 +1,10 @@
-//! The data structure of a flavor, under the engine's lock.
+//! The data structure of a flavor, under the lock of the core.
 //!
 //! A store knows the order of its elements and nothing else. It has no lock, no waiters and no bound; those belong
-//! to the engine ([`super::monitor`]).
+//! to the core ([`super::monitor`]).
 //!
 //! - **STORE-1** A store calls user code (a comparator, a predicate, a visitor) *before* it changes anything. A
-//!   panic there unwinds through the engine's guard, which unlocks, and the store is as it was.
+//!   panic there unwinds through the guard of the core, which unlocks, and the store is as it was.
 //! - **STORE-2** A store drops no element: it returns removed elements, to be dropped after unlocking.
 
 use crate::time::{Clock, Deadline};

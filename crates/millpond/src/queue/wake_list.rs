@@ -1,4 +1,4 @@
-//! Waiters of a queue, the wakers to call after unlocking, and how the engines lock.
+//! Waiters of a queue, the wakers to call after unlocking, and how the cores lock.
 
 use super::WaitSlot;
 use crate::thread::contention;
@@ -7,7 +7,7 @@ use millpond_raw::sync::{Mutex, MutexGuard, hint, spins};
 use millpond_raw::wait_queue::{Ticket, TicketQueue};
 use std::task::Waker;
 
-/// A waiter in a list of an engine.
+/// A waiter in a list of a core.
 pub(super) struct Waiter {
     pub(super) waker: Waker,
     /// The weight of a producer's element; 0 for a consumer.

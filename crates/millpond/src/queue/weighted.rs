@@ -34,7 +34,7 @@ use std::ops::ControlFlow;
 /// # Ok::<(), millpond::queue::CapacityError>(())
 /// ```
 pub struct WeightedQueue<T: Send> {
-    engine: Monitor<WeightedRing<T>>,
+    core: Monitor<WeightedRing<T>>,
 }
 
 impl<T: Send> WeightedQueue<T> {
@@ -67,7 +67,7 @@ impl<T: Send> WeightedQueue<T> {
             used: 0,
         };
         Ok(WeightedQueue {
-            engine: Monitor::new(store, Some(bound), Box::new(weigh)),
+            core: Monitor::new(store, Some(bound), Box::new(weigh)),
         })
     }
 
@@ -84,7 +84,7 @@ impl<T: Send> WeightedQueue<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn weight(&self) -> u64 {
-        self.engine.used()
+        self.core.used()
     }
 
     /// The largest total weight.
@@ -97,7 +97,7 @@ impl<T: Send> WeightedQueue<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn bound(&self) -> u64 {
-        self.engine.bound().unwrap_or(u64::MAX)
+        self.core.bound().unwrap_or(u64::MAX)
     }
 
     /// Changes the bound. Elements beyond it stay; a producer that waits with an element that is now too heavy gets
@@ -118,7 +118,7 @@ impl<T: Send> WeightedQueue<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_bound(&self, bound: u64) -> Result<(), CapacityError> {
-        self.engine.set_bound(bound)
+        self.core.set_bound(bound)
     }
 }
 

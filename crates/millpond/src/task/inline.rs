@@ -32,8 +32,8 @@
 //!
 //! # Orderings
 //!
-//! - `[H-leave]` The two ways to detach, of INLINE-5, are in [`super::queue_tag`]. The joining thread's releases its
-//!   claim, and the engine's acquires it: an engine that comes second sees that the task is claimed.
+//! - `[H-leave]` INLINE-5 has two ways to detach, both in [`super::queue_tag`]. The joining thread releases its claim when
+//!   it detaches, and the engine acquires it. So an engine that comes second sees that the task is claimed.
 
 use super::blocked_joins::address;
 use super::cycle::TaskLabel;

@@ -39,8 +39,8 @@
 //!
 //! - `[H-leave]` is explained in [`super::inline`], where its other end is.
 //! - `[H-gone]` Counting releases, reading the counter acquires: TOMBSTONE-2 across threads. Without it an engine could
-//!   see the count and not the tombstone, would remember the count as seen, and would not look for that tombstone again:
-//!   its queue stays full.
+//!   see the count and not the tombstone. It would record the count as seen, and would not look for that tombstone again.
+//!   Its queue would stay full.
 //!
 //! Both are modelled in `tests/loom_library/queue_tag.rs`.
 

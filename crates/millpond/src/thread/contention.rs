@@ -1,13 +1,12 @@
 //! CPU contention: whether a thread that yields gets its CPU back soon.
 //!
-//! A thread that expects a short wait may yield for a while before it parks: where nobody else wants the CPU a
-//! yield takes half a microsecond, and parking saves no one anything. But where another thread wants the CPU, be
-//! it of the lowest priority, the kernel lets it run for a whole time slice: 3 ms on Linux. Meanwhile the thread
-//! that yielded is awake for everybody else: a submitter that counts it as searching wakes nobody. So a yield is
-//! right on a quiet machine and wrong on a busy one, and the only cheap way to tell them apart is to measure yields.
+//! A thread that expects a short wait may yield for a while before it parks. If no other thread wants the CPU, a yield
+//! takes half a microsecond, and parking would help no one. But if another thread wants the CPU, even one of the lowest
+//! priority, the kernel lets it run for a whole time slice: 3 ms on Linux. Meanwhile other threads take the yielding
+//! thread for awake: a submitter that counts it as searching wakes no worker. So a yield is right on a quiet machine and
+//! wrong on a busy one, and the only cheap way to tell them apart is to measure yields.
 //!
-//! All yields of the library are made through [`yield_now`], which measures them. What one thread learns all threads
-//! of the process know:
+//! All yields of the library go through [`yield_now`], which measures them. The threads of the process share one state:
 //!
 //! ```text
 //!          a loss: a yield took               MIN_LOSSES in all,       no yields
@@ -18,31 +17,31 @@
 //!    +----------------------------+      +----------------------------+
 //! ```
 //!
-//! What is no proof of contention:
+//! These are no proof of contention:
 //!
 //! - **A few losses**, or many among very many yields ([`MAX_KEPT`]): a virtual machine stands still now and then, and
 //!   it takes the kernel a moment to spread new threads over the CPUs.
-//! - **Losses of which our own threads are the cause.** Where they use all the CPUs that the process has, such as
-//!   producers and consumers on few CPUs, a yield lets those go on that are behind, and throughput would suffer
-//!   without. So the CPU time of the process is compared with that at an earlier loss ([`CpuSample`]), and a loss
-//!   counts if the process used less than three fifths of its CPUs since then. Others are *excused*.
-//! - **The first loss.** There is no earlier one to compare with, so it never counts; nor does one after more than
-//!   [`MAX_SPAN`] without a loss, or less than [`MIN_SPAN`] after the one that it would be compared with. Where the
-//!   system does not tell the CPU time of the process nothing is compared, and every loss counts.
+//! - **Losses that our own threads cause.** If they use all CPUs of the process, as producers and consumers on few CPUs
+//!   do, a yield lets those go on that are behind. Throughput would suffer without it. So the CPU time of the process is
+//!   compared with the CPU time at an earlier loss ([`CpuSample`]). A loss counts if the process has used less than three
+//!   fifths of its CPUs since then. Other losses are *excused*.
+//! - **The first loss.** It never counts, because there is no earlier one to compare with. The same holds for a loss after
+//!   more than [`MAX_SPAN`] without one, or less than [`MIN_SPAN`] after the one that it would be compared with. If the
+//!   system does not tell the CPU time of the process, nothing is compared, and every loss counts.
 //!
-//! A thread of our own may also be one that only computes: to yield to that one is as bad as to yield to another process.
-//! What tells them apart is what a worker finds when it has its CPU back. After a producer has had it there are many
-//! tasks, and throughput gains. A lone task has waited in vain, for up to a time slice: nobody was woken for it, because
-//! the worker counted as searching. So an excused loss after which a worker finds few tasks counts after all
+//! One of our own threads may also be one that only computes. A yield to such a thread is as bad as a yield to another
+//! process. The tasks that a worker finds when it has its CPU back tell the two apart. If a producer had the CPU, there
+//! are many tasks, and throughput gains. A lone task has lost up to a time slice: no worker was woken for it, because this
+//! one counted as searching. So an excused loss counts after all if the worker finds few tasks after it
 //! ([`record_late`]).
 //!
-//! If a loss ends a probation that followed a period, the next period is twice as long, up to 64 s; else it is
-//! [`MIN_PERIOD`]. So on a machine that stays busy a loss, which costs milliseconds, happens less and less often.
+//! If a loss ends a probation that followed a period, the next period is twice as long, up to 64 s. Otherwise it is
+//! [`MIN_PERIOD`]. So on a machine that stays busy, losses, which cost milliseconds, happen less and less often.
 //!
 //! # Invariants
 //!
-//! - **CONTENTION-1** A period ends: at most 64 s after the loss that began it. If the timestamp counter
-//!   goes back, as after a suspend of the machine, the period is over at once.
+//! - **CONTENTION-1** A period ends at most 64 s after the loss that began it. If the timestamp counter
+//!   goes back, as after a suspend of the machine, the period ends at once.
 //! - **CONTENTION-2** Threads that lose their CPUs at about the same time begin one period. The state is one word, and
 //!   only a loss outside of a period changes it, by compare-and-swap.
 //!
@@ -66,12 +65,12 @@ const PROBATION: Duration = Duration::from_millis(250);
 /// The first period.
 const MIN_PERIOD: Duration = Duration::from_millis(250);
 
-/// Periods double so many times.
+/// How often a period doubles at most.
 const MAX_DOUBLINGS: u64 = 8;
 
-/// A loss counts if the thread has yielded less often than that since its last one. On a busy machine one in about a
-/// hundred yields is a loss; on a quiet virtual machine, where the hypervisor takes the CPU now and then, one in more
-/// than ten thousand was where this was measured.
+/// A loss counts if the thread has yielded less often than this since its last loss. On a busy machine one in about a hundred
+/// yields is a loss. On a quiet virtual machine, whose hypervisor takes the CPU now and then, one in more than ten thousand
+/// yields was a loss in our measurements.
 const MAX_KEPT: u32 = 500;
 
 /// The unit of a [`CpuSample`].
@@ -81,10 +80,10 @@ const UNIT: Duration = Duration::from_micros(100);
 /// milliseconds only.
 const MIN_SPAN: Duration = Duration::from_millis(20);
 
-/// What the process did longer ago says nothing about this loss.
+/// CPU time is compared over at most this time: what the process did before says nothing about this loss.
 const MAX_SPAN: Duration = Duration::from_secs(1);
 
-/// So many losses in a row are contention.
+/// This many losses in a row are contention.
 const MIN_LOSSES: u64 = 3;
 
 /// The low bits of the word: the number of losses in a row. Those beyond [`MIN_LOSSES`] double the period.
@@ -100,8 +99,8 @@ global! {
 }
 
 global! {
-    /// The number of CPUs of the process; 0 until it is asked for. It only helps to tell who took a CPU, and whether it
-    /// is of use to spin, so it need not follow changes.
+    /// The number of CPUs of the process; 0 until it is first read. It only helps to tell who took a CPU and whether spinning
+    /// makes sense, so it need not follow changes.
     static CPUS: AtomicU64 = AtomicU64::new(0);
 }
 
@@ -133,7 +132,7 @@ impl Contention {
         Timestamp::from_count(self.0 & !LEVEL)
     }
 
-    /// CONTENTION-1: a period that would end later than it can has been overtaken by the counter.
+    /// CONTENTION-1: if the period would end later than it can, the counter has gone back.
     fn is_contended(self, now: Timestamp) -> bool {
         now < self.end() && u128::from(self.end().nanos_since(now)) <= self.period().as_nanos()
     }
@@ -181,7 +180,7 @@ pub(crate) enum Yielded {
     Excused,
 }
 
-/// Yields and measures that, whether or not a thread [may yield](may_yield): callers ask first.
+/// Yields and measures the yield, whether or not a thread [may yield](may_yield): callers check that first.
 #[inline]
 pub(crate) fn yield_now() -> Yielded {
     let before = timestamp::now();
@@ -223,15 +222,15 @@ fn count_loss(now: Timestamp) {
     advance(&STATE, state, now);
 }
 
-/// Changes the state that was read as `seen` after a loss, unless another thread has changed it meanwhile: then that
-/// one's loss stands for both (CONTENTION-2).
+/// Changes the state that was read as `seen` after a loss, unless another thread has changed it meanwhile: then the loss of
+/// that thread stands for both (CONTENTION-2).
 fn advance(word: &AtomicU64, seen: Contention, now: Timestamp) {
     let next = seen.after_loss(now).0;
     let _ = word.compare_exchange(seen.0, next, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// Whether other processes have used the CPUs since an earlier loss. Where CPU time is unknown, they have; where there
-/// is no loss to compare with, they have not.
+/// Whether other processes have used the CPUs since an earlier loss. True if CPU time is unknown; false if there is no loss
+/// to compare with.
 fn is_others_load(now: Timestamp) -> bool {
     let Some(cpu) = cpu_time::process_cpu_now() else {
         return true;
@@ -270,8 +269,8 @@ impl CpuSample {
         UNIT * self.wall().wrapping_sub(earlier.wall())
     }
 
-    /// Whether the process has used its CPUs itself, or most of them: while some of its threads are parked, because of
-    /// an earlier loss, it uses less than it would.
+    /// Whether the process has used its CPUs itself, or most of them. It may use less than it could while some of its threads
+    /// are parked because of an earlier loss.
     fn is_own_load_since(self, earlier: CpuSample, cpus: u64) -> bool {
         let used = u64::from(self.cpu().wrapping_sub(earlier.cpu()));
         let wall = u64::from(self.wall().wrapping_sub(earlier.wall()));
@@ -289,7 +288,7 @@ fn cpus() -> u64 {
     cpus
 }
 
-/// Whether the process has one CPU only: what a thread waits for cannot happen while it spins.
+/// Whether the process has one CPU only. Then nothing that a thread waits for can happen while it spins.
 #[inline]
 pub(crate) fn has_one_cpu() -> bool {
     cpus() == 1

@@ -2,11 +2,11 @@
 //!
 //! # Orderings
 //!
-//! - `[SIG-old]` The old handler is published before ours is installed, and read in ours: a pointer that is
-//!   followed, as in [`crate::once_box::AtomicStaticRef`], which has a model. Null cannot be
-//!   read once ours is installed: the kernel starts our handler after the call that installed it, and
-//!   that call comes after the store; in program order on the installing thread, on others because a signal
-//!   is delivered through the kernel's lock on the actions, under which ours was set.
+//! - `[SIG-old]` The old handler is published before ours is installed, and our handler reads it: a pointer that is
+//!   followed, as in [`crate::once_box::AtomicStaticRef`], which has a model. Our handler never reads null: the kernel
+//!   starts it after the call that installed it, and that call comes after the store. On the installing thread that is
+//!   program order. On other threads the kernel's lock on the actions orders it: our handler was set under that lock, and
+//!   a signal is delivered through it.
 
 use super::target;
 use crate::sync::Mutex;

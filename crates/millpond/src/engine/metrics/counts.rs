@@ -31,24 +31,24 @@ pub(crate) struct WorkerStats {
 
 impl WorkerStats {
     /// A queued task begins inline, inside the one that the worker runs.
-    pub(crate) fn begin_in_place(&self) {
+    pub(crate) fn begin_inline(&self) {
         self.joins.add(1);
     }
 
     /// It is over. It is counted before it stops being active, as in [`end`](WorkerStats::end).
-    pub(crate) fn end_in_place(&self, fate: RunOutcome) {
-        self.count_run(fate);
+    pub(crate) fn end_inline(&self, outcome: RunOutcome) {
+        self.count_run(outcome);
         self.joined.add(1);
     }
 
     /// A task that the worker took from a queue inside of another one is over. It was not counted as running.
-    pub(crate) fn count_inside(&self, fate: RunOutcome) {
-        self.end_unusual(fate, 0);
+    pub(crate) fn count_inside(&self, outcome: RunOutcome) {
+        self.end_unusual(outcome, 0);
     }
 
     #[inline]
-    fn count_run(&self, fate: RunOutcome) {
-        match fate {
+    fn count_run(&self, outcome: RunOutcome) {
+        match outcome {
             RunOutcome::Panicked => self.panicked.add(1),
             RunOutcome::Unwanted => self.unwanted.add(1),
             _ => {}
@@ -69,22 +69,22 @@ impl WorkerStats {
     /// The task is over. It is counted before the worker counts as idle: between the two a reader may see the task
     /// twice, but never not at all.
     #[inline]
-    pub(crate) fn end(&self, fate: RunOutcome, ran: u64) {
-        if fate == RunOutcome::Completed {
+    pub(crate) fn end(&self, outcome: RunOutcome, ran: u64) {
+        if outcome == RunOutcome::Completed {
             self.spent.add(ran);
             self.completed.add(1);
         } else {
-            self.end_unusual(fate, ran);
+            self.end_unusual(outcome, ran);
         }
         self.is_busy.store(false, Ordering::Relaxed);
     }
 
     #[cold]
-    fn end_unusual(&self, fate: RunOutcome, ran: u64) {
-        match fate {
+    fn end_unusual(&self, outcome: RunOutcome, ran: u64) {
+        match outcome {
             RunOutcome::Completed | RunOutcome::Panicked | RunOutcome::Unwanted => {
                 self.spent.add(ran);
-                self.count_run(fate);
+                self.count_run(outcome);
             }
             RunOutcome::Cancelled => self.cancelled.add(1),
             RunOutcome::Expired => self.expired.add(1),

@@ -43,8 +43,8 @@ impl LabelMetrics {
 
     /// Records a task that is over. Only tasks that ran have times.
     #[inline]
-    pub(super) fn record(&self, fate: RunOutcome, waited: u64, ran: u64) {
-        if fate != RunOutcome::Completed && !self.record_unusual(fate) {
+    pub(super) fn record(&self, outcome: RunOutcome, waited: u64, ran: u64) {
+        if outcome != RunOutcome::Completed && !self.record_unusual(outcome) {
             return;
         }
         self.completed.add(1);
@@ -54,8 +54,8 @@ impl LabelMetrics {
 
     /// Returns true if it ran.
     #[cold]
-    fn record_unusual(&self, fate: RunOutcome) -> bool {
-        match fate {
+    fn record_unusual(&self, outcome: RunOutcome) -> bool {
+        match outcome {
             RunOutcome::Completed => {}
             RunOutcome::Panicked => self.panicked.add(1),
             RunOutcome::Unwanted => self.unwanted.add(1),
@@ -66,7 +66,7 @@ impl LabelMetrics {
             RunOutcome::Shed => self.shed.add(1),
         }
         matches!(
-            fate,
+            outcome,
             RunOutcome::Completed | RunOutcome::Panicked | RunOutcome::Unwanted
         )
     }

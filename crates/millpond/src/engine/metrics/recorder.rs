@@ -55,7 +55,7 @@ pub(crate) trait Recorder {
     fn start_task(&self, task: &Task) -> Option<TaskStart>;
 
     /// The task is over. Returns the nanoseconds that it ran.
-    fn end_task(&self, start: Option<TaskStart>, fate: RunOutcome) -> u64;
+    fn end_task(&self, start: Option<TaskStart>, outcome: RunOutcome) -> u64;
 
     /// The worker did not find a task at once: the next one starts later than the last one ended.
     fn note_gap(&self);
@@ -77,9 +77,9 @@ impl Recorder for LiveRecorder<'_> {
     }
 
     #[inline(always)]
-    fn end_task(&self, start: Option<TaskStart>, fate: RunOutcome) -> u64 {
+    fn end_task(&self, start: Option<TaskStart>, outcome: RunOutcome) -> u64 {
         match start {
-            Some(start) => self.state.end_task(self.target, start, fate),
+            Some(start) => self.state.end_task(self.target, start, outcome),
             None => 0,
         }
     }
@@ -152,10 +152,10 @@ impl RecorderState {
     }
 
     #[inline(always)]
-    fn end_task(&self, target: Target<'_>, start: TaskStart, fate: RunOutcome) -> u64 {
+    fn end_task(&self, target: Target<'_>, start: TaskStart, outcome: RunOutcome) -> u64 {
         let end = target.timestamps.now();
         let ran = target.timestamps.nanos(start.tick, end);
-        target.metrics.record(start.id, fate, start.waited, ran);
+        target.metrics.record(start.id, outcome, start.waited, ran);
         self.ran.set(self.ran.get().wrapping_add(ran));
         if end.count() >= self.due.get() {
             self.sample_until(target, end);

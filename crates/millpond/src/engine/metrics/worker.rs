@@ -95,20 +95,20 @@ impl WorkerMetrics {
     }
 
     /// Records a task that ran inside another one, which has yet to be counted where it began (LABELS-2).
-    pub(crate) fn record_nested(&self, id: LabelId, fate: RunOutcome, waited: u64, ran: u64) {
+    pub(crate) fn record_nested(&self, id: LabelId, outcome: RunOutcome, waited: u64, ran: u64) {
         let outer = LabelId::from_bits(self.turns.kind());
         let id = if outer.index() == id.index() {
             id
         } else {
             self.prepare(id)
         };
-        self.label_or_others(id).record(fate, waited, ran);
+        self.label_or_others(id).record(outcome, waited, ran);
     }
 
     /// Records a task that is over.
     #[inline]
-    pub(super) fn record(&self, id: LabelId, fate: RunOutcome, waited: u64, ran: u64) {
-        self.label(id).record(fate, waited, ran);
+    pub(super) fn record(&self, id: LabelId, outcome: RunOutcome, waited: u64, ran: u64) {
+        self.label(id).record(outcome, waited, ran);
     }
 
     #[cold]

@@ -1,4 +1,4 @@
-//! Detached tasks that are dropped before they run, and the reports of them.
+//! Detached tasks that are dropped before they run, and the reports of them. (An engine's events: `engine/dropped`.)
 //!
 //! An executor that drops a task it had accepted, because its deadline has passed or because it has waited for too
 //! long, tells the task's handle. A task without a handle has nobody to tell, so its executor is told instead

@@ -1,18 +1,18 @@
-//! The loop of a part: it takes items in blocks, and splits what is left when another worker is hungry.
+//! The loop of a part: it takes items in blocks, and splits the rest when another worker looks for work.
 //!
 //! ```text
 //!   a part: | done | done | block |            rest            |
-//!                                 ^ between blocks: is anybody hungry?
+//!                                 ^ between blocks: does a worker look for work?
 //!                                   no:  the next block
 //!                                   yes: | left, goes on here | right, can be stolen |
 //! ```
 //!
-//! An older job that waits to be stolen is as good for the hungry one as half of the rest, and usually larger. So a part
-//! splits only if its worker has no private job left; otherwise it lets the worker publish the oldest one.
+//! An older job serves a thief as well as half of the rest, and is usually larger. So a part splits only if its worker has no
+//! private job left. Otherwise the worker publishes the oldest private job.
 //!
-//! - **PARALLEL-1** Parts are put together in the order of their items, whoever has run them.
-//! - **PARALLEL-2** A part that unwinds sets [`Stop`], and a part that sees it returns early with what it has; so partial
-//!   results are seen only by callers that set it, or that unwind themselves.
+//! - **PARALLEL-1** Results of parts are merged in the order of their items, whichever worker has run them.
+//! - **PARALLEL-2** A part that unwinds sets [`Stop`]. A part that sees it returns early, with a partial result. So only
+//!   callers that set it, or that unwind themselves, see partial results.
 
 use super::super::context::Context;
 use super::super::install::install_outside;
@@ -31,11 +31,11 @@ const MIN_BLOCK: u64 = 5_000;
 /// A block that took longer is followed by a smaller one.
 const MAX_BLOCK: u64 = 20_000;
 
-/// The most items of a block: nothing looks at the clock, at [`Stop`] or at others inside of one, and later items may take
-/// much longer than earlier ones.
+/// The most items of a block. Inside of a block nothing checks the clock, [`Stop`] or requests of others, and later items may
+/// take much longer than earlier ones.
 const MAX_ITEMS: usize = 1_024;
 
-/// The longest time that [`offer_older`] takes, in nanoseconds: twice the least patience of a worker.
+/// The longest time that [`offer_older`] takes, in nanoseconds: twice the least wake delay of a worker.
 const MAX_OFFER: u64 = 10_000;
 
 /// Whether all parts of a loop should end early. It can be a waker.
@@ -52,7 +52,7 @@ impl Stop {
         self.is_set.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a part with items left has ended early. To be asked when all parts are over.
+    /// Whether a part with items left has ended early. Called when all parts have ended.
     pub(super) fn has_cut(&self) -> bool {
         self.has_cut.load(Ordering::Relaxed)
     }
@@ -74,7 +74,7 @@ impl Wake for Stop {
     }
 }
 
-/// Runs `f` here if this is a worker of any pool, or else in the pool that serves this thread.
+/// Runs `f` on this thread if it is a worker of any pool, or else in the pool that serves it.
 pub(in super::super) fn run_inside<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     if raw::with_current(|here| here.is_some()) {
         return f();
@@ -111,7 +111,7 @@ fn is_split_wanted() -> bool {
         if context.slot().demand.get() == 0 {
             return false;
         }
-        // Blocks are long: the host may be asked after each.
+        // Blocks are long, so the host may be called after each.
         local.reset_skip();
         if local.is_empty() {
             return true;
@@ -122,10 +122,10 @@ fn is_split_wanted() -> bool {
     })
 }
 
-/// Something long begins that does not join: lets others have the older jobs, if they are hungry.
+/// Called before a long stretch without joins: publishes older jobs if another worker is looking for work.
 ///
-/// While all others sleep the host publishes nothing before its patience is over, and is asked at joins only. So it is asked
-/// for that long.
+/// The host decides at joins only. While all other workers sleep, it publishes nothing before its wake delay is over. So this
+/// makes empty joins until then.
 pub(super) fn offer_older() {
     raw::with_current(|here| {
         let Some(local) = here else {

@@ -17,22 +17,22 @@
 //! | number them, pair them | [`enumerate`](Parallel::enumerate), [`zip`](Parallel::zip) |
 //! | change the items | [`map`](Parallel::map), [`map_init`](Parallel::map_init), [`filter`](Parallel::filter) |
 //! | use each | [`for_each`](Parallel::for_each), [`try_for_each`](Parallel::try_for_each) |
-//! | make one of all | [`fold`](Parallel::fold), [`reduce`](Parallel::reduce), [`sum`](Parallel::sum), [`count`](Parallel::count), [`min_by`](Parallel::min_by), [`max_by`](Parallel::max_by) |
+//! | combine all | [`fold`](Parallel::fold), [`reduce`](Parallel::reduce), [`sum`](Parallel::sum), [`count`](Parallel::count), [`min_by`](Parallel::min_by), [`max_by`](Parallel::max_by) |
 //! | look for one | [`find_any`](Parallel::find_any) |
 //! | keep all, in order | [`collect`](Parallel::collect) |
 //! | sort | [`sort`], [`sort_by`], [`sort_by_key`] (stable); [`sort_unstable`], [`sort_unstable_by`], [`sort_unstable_by_key`] |
 //!
-//! All of it runs in the pool of the worker that calls it, or else in [`ForkJoinPool::common`](super::ForkJoinPool::common);
-//! `pool.install(|| ..)` chooses another one. When there is nobody to help, it runs in the caller.
+//! A loop runs in the pool of the calling worker, or else in [`ForkJoinPool::common`](super::ForkJoinPool::common);
+//! `pool.install(|| ..)` chooses another one. If no other worker is idle, the whole loop runs in the caller.
 //!
-//! # Who splits, and when
+//! # When a loop splits
 //!
-//! No grain needs to be tuned. A worker takes items in blocks of about 10 µs, and between two blocks one relaxed load tells
-//! it whether another worker is hungry. Only then it splits what is left in two halves, and offers one.
+//! No grain size needs to be tuned. A worker takes items in blocks of about 10 µs, and between two blocks one relaxed load
+//! tells it whether another worker looks for work. Only then it splits the rest in two halves, and publishes one.
 //!
 //! # Panics and interruption
 //!
-//! A panic in one part makes the others stop at their next block, and then goes on in the caller.
+//! A panic in one part stops the others at their next block, and then continues in the caller.
 //! [`try_for_each`](Parallel::try_for_each) stops in the same way at the first error, and when the calling task is
 //! interrupted. The other loops run to their end, as loops do.
 
@@ -40,8 +40,8 @@
 // |---|---|
 // | `pipeline` | `Parallel`: what users call |
 // | `source`, `pairs` | what can be split and iterated over; items with their numbers, and pairs |
-// | `stage` | what is done with each item |
-// | `sink` | what is made of the items of a part, and of two parts |
+// | `stage` | the transformation of each item |
+// | `sink` | the result of a part, and how two results are merged |
 // | `drive` | the loop of a part: blocks, and when it splits |
 // | `sort` | sorting |
 

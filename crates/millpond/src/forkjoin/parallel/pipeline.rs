@@ -132,8 +132,8 @@ impl<S: Source, O: Stage<S::Item>> Parallel<S, O> {
         Parallel { source, stage }
     }
 
-    /// Turns each item into another one, with the help of a value that `init` makes for each part of the loop: a buffer, a
-    /// random number generator. How many parts there are depends on who is idle.
+    /// Turns each item into another one, with a value that `init` makes for each part of the loop: a buffer, a random number
+    /// generator. The number of parts depends on how many workers are idle.
     ///
     /// ```
     /// use millpond::forkjoin::parallel;
@@ -158,7 +158,7 @@ impl<S: Source, O: Stage<S::Item>> Parallel<S, O> {
         Parallel { source, stage }
     }
 
-    /// Keeps the items for which `f` says so.
+    /// Keeps the items for which `f` returns true.
     ///
     /// ```
     /// use millpond::forkjoin::parallel;
@@ -181,7 +181,7 @@ impl<S: Source, O: Stage<S::Item>> Parallel<S, O> {
     ///
     /// # Panics
     ///
-    /// If `f` does, when all parts have ended. So do all methods that call closures of yours.
+    /// If `f` panics, when all parts have ended. The same holds for all methods that take closures.
     ///
     /// ```
     /// use millpond::forkjoin::parallel;
@@ -200,7 +200,7 @@ impl<S: Source, O: Stage<S::Item>> Parallel<S, O> {
     ///
     /// # Errors
     ///
-    /// That of the first item in order among those that failed; or [`Interrupted`].
+    /// The error of the first item, in order, among those that failed; or [`Interrupted`].
     ///
     /// ```
     /// use millpond::forkjoin::parallel;
@@ -232,7 +232,7 @@ impl<S: Source, O: Stage<S::Item>> Parallel<S, O> {
         done
     }
 
-    /// Folds the items of each part, beginning with what `init` makes, and merges the results of parts, in order.
+    /// Folds the items of each part, starting with the value of `init`, and merges the results of the parts in order.
     ///
     /// ```
     /// use millpond::forkjoin::parallel;
@@ -253,7 +253,7 @@ impl<S: Source, O: Stage<S::Item>> Parallel<S, O> {
         self.run(&Fold { init, f, merge }, &Stop::default())
     }
 
-    /// Makes one of all items. `f` must be associative, and what `identity` makes must change nothing.
+    /// Combines all items into one. `f` must be associative, and the value of `identity` must be neutral.
     ///
     /// ```
     /// use millpond::forkjoin::parallel;
@@ -269,7 +269,7 @@ impl<S: Source, O: Stage<S::Item>> Parallel<S, O> {
         self.fold(identity, &f, &f)
     }
 
-    /// The sum. That of floats may differ in its last digits from one run to the next, for parts are summed first.
+    /// The sum. A sum of floats may differ in its last digits from one run to the next, because parts are summed first.
     ///
     /// ```
     /// use millpond::forkjoin::parallel;
@@ -325,7 +325,7 @@ impl<S: Source, O: Stage<S::Item>> Parallel<S, O> {
         self.run(&Best { compare, replaces }, &Stop::default())
     }
 
-    /// An item for which `wanted` says so, if there is one: the one that is found first. When it is found, no part begins
+    /// An item for which `wanted` returns true: the one that is found first, or none. When it is found, no part begins
     /// another block of items.
     ///
     /// ```

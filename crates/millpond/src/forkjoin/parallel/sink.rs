@@ -1,4 +1,4 @@
-//! What is made of the items of a part of a loop, and of two parts that lie beside each other.
+//! The result of a part of a loop, and how the results of two adjacent parts are merged.
 
 use super::drive::Stop;
 use std::cmp::Ordering;
@@ -6,16 +6,16 @@ use std::iter::{self, Sum};
 use std::marker::PhantomData;
 
 pub(super) trait Sink<T>: Sync {
-    /// What is made of a part.
+    /// The result of a part.
     type Part: Send;
 
-    /// Of no items. `len` is how many will come at most, and exactly if all parts to the right are counted with it.
+    /// The result of no items. At most `len` items follow; exactly `len`, if those of all parts to the right are included.
     fn begin(&self, len: Option<usize>) -> Self::Part;
 
     /// Adds the next items.
     fn feed(&self, part: Self::Part, items: impl Iterator<Item = T>) -> Self::Part;
 
-    /// Makes one of two parts.
+    /// Merges the results of two parts.
     fn merge(&self, left: Self::Part, right: Self::Part) -> Self::Part;
 }
 
@@ -183,8 +183,8 @@ impl<T: Send, F: Fn(&T) -> bool + Sync> Sink<T> for FindAny<'_, F> {
     }
 }
 
-/// All items in order: a first piece, and those to its right. They become one at the end, so that each item is moved at
-/// most once, and those of the first piece not at all.
+/// All items in order: a first piece, and the pieces to its right. They are merged at the end. So each item is moved at most
+/// once, and those of the first piece are not moved at all.
 pub(super) struct Pieces<T> {
     first: Vec<T>,
     rest: Vec<Vec<T>>,
@@ -215,7 +215,7 @@ impl<T: Send> Sink<T> for Collect {
 
     #[inline]
     fn feed(&self, mut part: Pieces<T>, items: impl Iterator<Item = T>) -> Pieces<T> {
-        // A part is fed before others are put to its right.
+        // A part gets its items before other parts are merged to its right.
         part.first.extend(items);
         part
     }

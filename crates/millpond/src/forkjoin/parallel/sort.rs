@@ -2,9 +2,8 @@
 //!
 //! # Merging in place
 //!
-//! Two sorted runs are merged by several workers like this. Half of all items are the smaller ones: `i` of the left run and
-//! `j` of the right one, found by binary search. The middle is rotated, and what remains are two merges of half the size,
-//! which have nothing to do with each other:
+//! Several workers merge two sorted runs like this. A binary search finds which items are the smaller half: the first `i` of
+//! the left run and the first `j` of the right one. The middle is rotated. Two independent merges of half the size remain:
 //!
 //! ```text
 //!   | left[..i] | left[i..] : right[..j] | right[j..] |
@@ -13,8 +12,8 @@
 //!     a smaller merge          a smaller merge
 //! ```
 //!
-//! When there are enough of them for all workers, each is left to `slice::sort_by`, which finds the two runs and merges them
-//! in linear time. Each step permutes the slice, so a comparison that panics loses no item.
+//! When there are enough merges for all workers, `slice::sort_by` does each of them: it finds the two runs and merges them in
+//! linear time. Each step permutes the slice, so a comparison that panics loses no item.
 
 use super::super::context::Context;
 use super::drive::{join, offer_older, run_inside};
@@ -23,10 +22,10 @@ use std::cmp::Ordering;
 /// A piece that one worker sorts at once.
 const MIN_PIECE: usize = 4_096;
 
-/// Pieces per worker: more than one, so that a worker that is late is helped.
+/// Pieces per worker: more than one, so that others can take some from a worker that is late.
 const PIECES: usize = 2;
 
-/// How many items a pivot is chosen of.
+/// The number of items from which a pivot is chosen.
 const SAMPLE: usize = 63;
 
 /// Sorts the slice; equal items keep their order.
@@ -194,7 +193,7 @@ fn merge_sort<T: Send>(
     merge(items, middle, pieces, compare);
 }
 
-/// Merges `items[..middle]` and `items[middle..]`, which are sorted, in that many parts.
+/// Merges `items[..middle]` and `items[middle..]`, which are sorted, in `parts` parts.
 fn merge<T: Send>(
     items: &mut [T],
     middle: usize,

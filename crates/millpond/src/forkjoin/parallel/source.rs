@@ -6,11 +6,11 @@ use std::ops::{Range, RangeInclusive};
 use std::slice;
 use std::vec;
 
-/// Items in order, that can be split in two halves. What [`over`](super::over) makes of its argument.
+/// Items in order, which can be split in two halves. [`over`](super::over) turns its argument into one.
 ///
 /// It is not for users to implement or call.
 pub trait Source: Sized + Send + sealed::Sealed {
-    /// What it has.
+    /// The type of its items.
     type Item;
     /// Some items at its front.
     type Block<'a>: Iterator<Item = Self::Item>
@@ -28,7 +28,7 @@ pub trait Source: Sized + Send + sealed::Sealed {
     /// The first half, and the rest.
     fn split(self) -> (Self, Self);
 
-    /// Takes the first `count` items, of which there are at least as many.
+    /// Takes the first `count` items. There are at least that many.
     fn take(&mut self, count: usize) -> Self::Block<'_>;
 
     /// Drops all but the first `len` items.
@@ -42,10 +42,10 @@ pub(super) mod sealed {
 /// What [`over`](super::over) takes: `&[T]`, `&mut [T]`, `&Vec<T>`, `&mut Vec<T>`, `&[T; N]`, `Vec<T>`, and ranges of
 /// integers.
 pub trait IntoSource {
-    /// What it becomes.
+    /// The source that it becomes.
     type Source: Source;
 
-    /// Turns it into what can be split.
+    /// Turns it into a source.
     fn into_source(self) -> Self::Source;
 }
 
@@ -221,7 +221,7 @@ fn items_in(chunks: usize, size: usize, len: usize) -> usize {
     chunks.saturating_mul(size).min(len)
 }
 
-/// The items of a vector, by value. To split it moves half of what is left.
+/// The items of a vector, by value. Splitting moves half of the rest.
 pub struct Owned<T>(vec::IntoIter<T>);
 
 impl<T> sealed::Sealed for Owned<T> {}

@@ -1,22 +1,22 @@
-//! What is done with each item, before all of them are put together.
+//! The transformation of each item, before the sink combines them.
 
 use std::fmt;
 
-/// What is done with each item: the methods of [`Parallel`](super::Parallel) chain them.
+/// A transformation of each item. The methods of [`Parallel`](super::Parallel) chain them.
 ///
 /// It is not for users to implement or call.
 pub trait Stage<In>: Sync {
-    /// What comes of an item.
+    /// The type of items after it.
     type Out;
-    /// What a part of the loop has of its own.
+    /// The state of one part of the loop.
     type State;
-    /// Whether there are as many afterwards as before.
+    /// Whether it keeps the number of items.
     const IS_EXACT: bool;
 
     /// Begins a part of the loop.
     fn begin(&self) -> Self::State;
 
-    /// Does it.
+    /// Transforms the items.
     fn run<I: Iterator<Item = In>>(
         &self,
         state: &mut Self::State,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// What a change leaves to be done when the lock is free.
 struct Written {
-    /// How many workers there were to be at least, before.
+    /// The former number of eagerly started workers.
     eager_before: usize,
     names_warning: bool,
     /// A handler of the user's, perhaps.

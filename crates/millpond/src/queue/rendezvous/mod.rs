@@ -1,4 +1,4 @@
-//! The engine of the hand-off and the transfer queue: producers and consumers meet in two lines.
+//! The core of the hand-off and the transfer queue: producers and consumers meet in two lines.
 //!
 //! Producers wait in one line, each with its element; consumers wait in another. An arriving producer or consumer
 //! first looks at the opposite line. If there is a waiter the two are *matched*: the element changes hands, and

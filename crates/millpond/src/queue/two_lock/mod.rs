@@ -1,4 +1,4 @@
-//! The engine of the plain first-in-first-out queue: two boxes, two locks.
+//! The core of the plain first-in-first-out queue: two boxes, two locks.
 //!
 //! Producers push into the *inbox*, consumers pop from the *outbox*, each under a lock of its own. A consumer that
 //! finds the outbox empty swaps the two boxes: it touches the producers' cache lines once for all elements that
