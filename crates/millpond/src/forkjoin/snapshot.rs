@@ -200,7 +200,9 @@ impl ForkJoinEngine {
         let removed = &self.removed;
         snapshot.ran_elsewhere = counts.elsewhere + removed.elsewhere.get();
         snapshot.completed = counts.completed + snapshot.ran_elsewhere;
-        snapshot.panicked = counts.panicked;
+        // A panic on a joining thread is counted before its task has left the queue.
+        let panicked = counts.panicked + self.tombstones.tag().panics_elsewhere();
+        snapshot.panicked = panicked.min(snapshot.completed);
         snapshot.expired = counts.expired + removed.expired.get();
         snapshot.handed_back = removed.handed_back.get();
         snapshot.cancelled =
