@@ -1,13 +1,14 @@
 //! The parameters of a pool: their table, and where they are while it runs.
 //!
 //! - **FORKJOIN-CONFIG-1** Those that can change are atomic words, and each is read by itself. A patch writes them under
-//!   one lock, so of two patches one is first in all of them.
+//!   one lock, so of two patches one is first in all of them, and who reads them under it sees no half of a patch.
 
 use super::engine::{ForkJoinEngine, MAX_PARALLELISM};
 use super::spares::{DEFAULT_MAX_SPARES, MAX_SPARES};
 use crate::machine::Machine;
 use crate::manage::{
-    Choice, Invalid, ParameterSpec, ParameterTable, Patch, PatchError, Value, ValueType, set,
+    Choice, Invalid, Parameter, ParameterSpec, ParameterTable, Patch, PatchError, Value, ValueType,
+    set,
 };
 use crate::thread::ThreadFactory;
 use millpond_raw::sync::Mutex;
@@ -51,7 +52,12 @@ pub enum HelpPolicy {
 
 /// The CPUs that this process may use.
 pub(super) fn default_parallelism() -> usize {
-    Machine::read().worker_hint().get().min(MAX_PARALLELISM)
+    Machine::read_worker_hint().get().min(MAX_PARALLELISM)
+}
+
+/// The same as a builder found it last, which is cheap to ask for.
+fn usual_parallelism() -> usize {
+    Machine::last_worker_hint().get().min(MAX_PARALLELISM)
 }
 
 impl HelpPolicy {
@@ -83,7 +89,7 @@ pub(super) const TABLE: ParameterTable<Settings> = ParameterTable(&[
             max: MAX_PARALLELISM as u64,
         },
         unit: Some("workers"),
-        default: |_| Some(default_parallelism().into()),
+        default: |_| Some(usual_parallelism().into()),
         is_live: true,
         help: "How many workers compute at a time.",
         advice: "",
@@ -222,6 +228,14 @@ impl Settings {
 }
 
 impl ForkJoinEngine {
+    /// The parameters, described. Without the lock in a forked process, where it may be held by a thread that is not there.
+    pub(super) fn parameters(&self) -> Vec<Parameter> {
+        let turn = (!self.is_forked()).then(|| self.config.changing.lock());
+        let settings = self.config.settings();
+        drop(turn);
+        TABLE.describe(&settings)
+    }
+
     /// Changes all parameters that the patch names, or none. Returns the former ones.
     pub(super) fn apply(&self, patch: &Patch) -> Result<Settings, PatchError> {
         let mut problems = TABLE.unknown(patch);

@@ -11,7 +11,6 @@
 //! Jobs of joins and scopes are in no book: they are parts of a task, and there may be a billion of them.
 
 use super::ForkJoinPool;
-use super::config::TABLE;
 use super::engine::ForkJoinEngine;
 use super::explain::warnings;
 use crate::engine::WorkerEngine;
@@ -310,7 +309,7 @@ impl ForkJoinPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parameters(&self) -> Vec<Parameter> {
-        TABLE.describe(&self.engine.config.settings())
+        self.engine.parameters()
     }
 }
 

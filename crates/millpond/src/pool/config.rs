@@ -38,7 +38,12 @@ const INTERVAL_PER_TARGET: u32 = 20;
 
 /// Core and maximum of a pool whose builder was told neither.
 pub(super) fn default_workers() -> usize {
-    Machine::read().worker_hint().get()
+    Machine::read_worker_hint().get()
+}
+
+/// The same as a builder found it last, which is cheap to ask for.
+fn usual_workers() -> usize {
+    Machine::last_worker_hint().get()
 }
 
 /// How a pool protects itself from overload.
@@ -125,7 +130,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
             max: ThreadPool::MAX_WORKERS as u64,
         },
         unit: Some("workers"),
-        default: |_| Some(default_workers().into()),
+        default: |_| Some(usual_workers().into()),
         is_live: true,
         help: "Workers that are kept, also when they are idle.",
         advice: "",
@@ -139,7 +144,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
             max: ThreadPool::MAX_WORKERS as u64,
         },
         unit: Some("workers"),
-        default: |_| Some(default_workers().into()),
+        default: |_| Some(usual_workers().into()),
         is_live: true,
         help: "The most workers there may be.",
         advice: "without a worker no task would ever run",
