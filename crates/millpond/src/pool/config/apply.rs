@@ -147,6 +147,7 @@ impl PoolEngine {
             .config()
             .read(turn, queue, overload, names, run_warning);
         let (next, mut problems) = TABLE.resolve_known(&now, patch);
+        problems.iter_mut().for_each(|each| now.narrow_advice(each));
         problems.extend(next.misfits(&problems));
         problems.extend(self.queue.objects_to_order(next.overload.order));
         if let Some(capacity) = next.capacity.filter(|_| next.capacity != now.capacity) {
