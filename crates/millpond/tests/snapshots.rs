@@ -8,6 +8,12 @@
     reason = "a test stands outside: it uses std's threads and channels beside what it tests"
 )]
 
+#[path = "snapshots/joined.rs"]
+mod joined;
+
+#[path = "snapshots/running.rs"]
+mod running;
+
 use millpond::executor::{Executor, ExecutorExt, Lifecycle, Rejected};
 use millpond::forkjoin::ForkJoinPool;
 use millpond::manage::{EngineSnapshot, Managed, Measurement};
@@ -179,6 +185,49 @@ fn no_count_falls_while_workers_come_and_go_and_tasks_join_each_other() {
             (calls.load(Ordering::SeqCst), end.submitted)
         );
     }
+}
+
+#[test]
+fn no_count_of_a_fork_join_pool_ever_falls_or_exceeds_the_truth() {
+    let pool = ForkJoinPool::builder("mill")
+        .parallelism(2)
+        .build()
+        .unwrap();
+    let (begun, accepted) = (AtomicU64::new(0), AtomicU64::new(0));
+    let are_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let submitters: Vec<_> = (0..SUBMITTERS)
+            .map(|_| {
+                scope.spawn(|| {
+                    for call in 0..CALLS {
+                        begun.fetch_add(1, Ordering::SeqCst);
+                        let task = pool.submit(move || {
+                            if call % 8 < 2 {
+                                resume_unwind(Box::new("dry"))
+                            }
+                        });
+                        let task = task.unwrap();
+                        match call % 8 {
+                            0 | 4 => drop(task.run_or_join()),
+                            2 => drop(task.cancel()),
+                            _ => {}
+                        }
+                        accepted.fetch_add(1, Ordering::SeqCst);
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(|| watch("fork-join", &pool, &begun, &are_done));
+        for submitter in submitters {
+            submitter.join().unwrap();
+        }
+        are_done.store(true, Ordering::SeqCst);
+    });
+    pool.close().unwrap();
+    let (end, accepted) = (pool.engine_snapshot(), accepted.into_inner());
+    assert_eq!((end.submitted, end.rejected), (accepted, 0), "{end:?}");
+    assert_eq!(end.submitted, end.completed + end.cancelled, "{end:?}");
+    assert_eq!(end.failed, accepted / 4, "{end:?}");
 }
 
 #[test]
@@ -523,51 +572,4 @@ fn a_task_whose_extra_thread_dies_before_its_first_step_is_cancelled_and_counted
         (3, 2, 1),
         "{end:?}"
     );
-}
-
-/// A task that panics on the thread that joins it, before the only worker of the engine has met its tombstone, and one
-/// whose tombstone is met while it still runs.
-fn fail_on_joining_threads<E: Executor + Lifecycle + Managed + Sync>(case: &str, engine: &E) {
-    let (hold, gate) = channel::<()>();
-    let held = engine.submit(move || for () in gate {}).unwrap();
-    let early = engine.submit(|| -> () { resume_unwind(Box::new("dry")) });
-    assert!(early.unwrap().run_or_join().unwrap_err().is_panicked());
-    let ((begun, begins), (open, gate)) = (channel(), channel::<()>());
-    let late = engine.submit(move || -> () {
-        begun.send(()).unwrap();
-        for () in gate {}
-        resume_unwind(Box::new("dry"))
-    });
-    let late = late.unwrap();
-    thread::scope(|scope| {
-        let joins = scope.spawn(move || late.run_or_join());
-        begins.recv().unwrap();
-        drop(hold);
-        held.join().unwrap();
-        // Behind the tombstone.
-        engine.submit(|| ()).unwrap().join().unwrap();
-        drop(open);
-        assert!(joins.join().unwrap().unwrap_err().is_panicked());
-    });
-    engine.close().unwrap();
-    let end = engine.engine_snapshot();
-    let seen = (end.submitted, end.completed, end.failed, end.cancelled);
-    assert_eq!(seen, (4, 4, 2, 0), "{case}");
-}
-
-#[test]
-fn what_panics_on_the_thread_that_joins_it_has_failed() {
-    let pool = ThreadPool::builder("mill").core(1).max(1).build().unwrap();
-    fail_on_joining_threads("thread pool", &pool);
-    assert_eq!(pool.snapshot().panicked_outside, 2);
-    let pool = ForkJoinPool::builder("mill").parallelism(1).max_spares(0);
-    let pool = pool.build().unwrap();
-    fail_on_joining_threads("fork-join pool", &pool);
-    assert_eq!(pool.snapshot().panicked, 2);
-    // An engine that takes over the number of one that is gone takes over none of its panics.
-    drop(pool);
-    for _ in 0..3 {
-        let pool = ThreadPool::builder("mill").core(1).max(1).build().unwrap();
-        assert_eq!(pool.engine_snapshot().failed, 0);
-    }
 }

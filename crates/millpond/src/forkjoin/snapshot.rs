@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   calls     = submitted + rejected
-//!   submitted = completed + cancelled + queued tasks      at rest
+//!   submitted = completed + cancelled + queued tasks + running tasks      at rest
 //! ```
 //!
 //! A task is counted as submitted when the call returns, and may have run before; `submitted` is never shown below the
@@ -54,6 +54,8 @@ pub struct ForkJoinSnapshot {
     /// What waits in the deque of each worker. A task that was cancelled, or that a worker joined and ran before its turn,
     /// may count until a worker comes to it.
     pub queued_by_worker: Vec<usize>,
+    /// Tasks that run, those that run inside of others included; jobs of joins and scopes are none.
+    pub running: usize,
     /// Tasks that were accepted.
     pub submitted: u64,
     /// Tasks that were rejected.
@@ -120,6 +122,10 @@ impl Details for ForkJoinSnapshot {
             Measurement::new("searching", self.searching),
             Measurement::new("largest", self.largest),
             Measurement::new("queued_outside", self.queued_outside),
+            Measurement::new(
+                "queued_by_workers",
+                self.queued_by_worker.iter().sum::<usize>(),
+            ),
             Measurement::new("ran_elsewhere", self.ran_elsewhere),
             Measurement::new("expired", self.expired),
             Measurement::new("handed_back", self.handed_back),
@@ -155,6 +161,7 @@ impl ForkJoinEngine {
             largest: 0,
             queued_outside: 0,
             queued_by_worker: Vec::new(),
+            running: 0,
             submitted: 0,
             rejected: rare.rejected.get(),
             completed: 0,
@@ -178,8 +185,10 @@ impl ForkJoinEngine {
             snapshot.submitted = rare.submitted.get();
             return snapshot;
         }
-        let (counts, forks, largest) =
-            self.with_workers(|workers| (workers.counts(), workers.forks(), workers.largest()));
+        let (busy, counts, forks, largest) = self.with_workers(|workers| {
+            let (busy, counts) = (workers.busy(), workers.counts());
+            (busy, counts, workers.forks(), workers.largest())
+        });
         let idle = self.sleep.read();
         snapshot.workers = ctl.workers();
         snapshot.active = ctl.workers().saturating_sub(idle.count() + idle.waiting());
@@ -196,6 +205,7 @@ impl ForkJoinEngine {
             .filter(|slot| slot.is_taken())
             .map(|slot| slot.deque.len())
             .collect();
+        snapshot.running = busy + counts.nested() as usize;
         let removed = &self.removed;
         snapshot.ran_elsewhere = counts.elsewhere + removed.elsewhere.get();
         snapshot.completed = counts.completed + snapshot.ran_elsewhere;
@@ -230,7 +240,12 @@ impl ForkJoinEngine {
                 metrics,
             }
         });
-        named.collect()
+        let mut all: Vec<_> = named.collect();
+        // The others come first, and get what belongs to no label any more.
+        all[0].metrics.merge(&sums.rest());
+        all.retain(|named| named.metrics != Metrics::default());
+        all.sort_by_key(|named| std::cmp::Reverse(named.metrics.run.total()));
+        all
     }
 }
 
@@ -257,7 +272,7 @@ impl ForkJoinPool {
         self.engine.snapshot()
     }
 
-    /// What its tasks, of each name, have waited and run.
+    /// What its tasks, of each name, have waited and run. Those that have run the longest come first.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};
@@ -318,7 +333,10 @@ impl Managed for ForkJoinPool {
         let own = self.snapshot();
         let mut engine = EngineSnapshot::new(own.name.clone(), "fork-join pool", own.state);
         engine.workers = own.workers;
-        engine.queued = own.queued_outside + own.queued_by_worker.iter().sum::<usize>();
+        // What is in the queues may be jobs, or tombstones of tasks that have run. Every task that is not over waits or runs.
+        let unfinished = own.submitted.saturating_sub(own.completed + own.cancelled) as usize;
+        engine.running = own.running.min(unfinished);
+        engine.queued = unfinished - engine.running;
         engine.submitted = own.submitted;
         engine.completed = own.completed;
         engine.failed = own.panicked;

@@ -126,6 +126,11 @@ impl Workers {
         counts
     }
 
+    /// How many run a task.
+    pub(super) fn busy(&self) -> usize {
+        self.iter().filter(|worker| worker.stats.is_busy()).count()
+    }
+
     pub(super) fn forks(&self) -> ForkCounts {
         let mut forks = self.exited().forks;
         for worker in self.iter() {
@@ -220,8 +225,9 @@ impl Context {
     pub(super) fn run_task_inside(&self, task: Task) {
         let (engine, worker) = (&self.engine, &self.worker);
         let on_drop = |dropped| engine.report_dropped(dropped);
+        worker.stats.begin_inside();
         let fate = engine.runner.run_with(task, on_drop, |_| ());
-        worker.stats.count_inside(fate);
+        worker.stats.end_inside(fate);
     }
 
     /// What to run next; `None` if it is time to leave, and then the worker is uncounted already.

@@ -237,6 +237,7 @@ impl ThreadPool {
         let mut engine = EngineSnapshot::new(pool.name.clone(), "thread pool", pool.state);
         engine.workers = pool.workers;
         engine.queued = pool.queued;
+        engine.running = pool.active + pool.running_inline + pool.extra_threads;
         engine.submitted = pool.submitted;
         engine.completed = pool.ran();
         // A panic is counted before the task that it ends. The lesser of two numbers that never fall never falls.
