@@ -148,6 +148,32 @@ fn only_what_is_seen_twice_is_a_lost_wake_up() {
     });
 }
 
+/// A woken worker may wait for a CPU longer than a short limit.
+#[test]
+fn a_short_limit_does_not_make_lost_wake_ups_of_slow_ones() {
+    case("short", || {
+        let hand = ManualClock::new();
+        let queue = OwnQueue::bounded(10).that_forgets_a_wake_up();
+        let pool = ThreadPool::builder(fresh_name()).core(1).max(1);
+        let pool = pool.clock(hand.clock()).on_event(|_| ());
+        let pool = pool.run_warning(RunWarning::after(ms(50)));
+        let pond = Pond::of(pool.queue(Queue::own(queue)));
+        assert!(pond.prestart_core().unwrap());
+        pond.await_idle(1);
+        let task = pond.submit(|| ()).unwrap();
+        let look = || {
+            hand.advance(ms(50));
+            until("it has looked", || hand.sleepers() == 1);
+        };
+        (0..20).for_each(|_| look());
+        assert_eq!(pond.health().lost_wakeups, 0, "first seen 950 ms ago");
+        look();
+        until("its worker has been woken", || task.is_finished());
+        task.join().unwrap();
+        assert_eq!(pond.health().lost_wakeups, 1);
+    });
+}
+
 #[test]
 fn a_long_run_is_a_fault_only_while_it_lasts() {
     case("lasts", || {

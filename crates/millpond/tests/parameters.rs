@@ -6,10 +6,14 @@ mod proptest_kit;
 #[path = "parameters/described.rs"]
 mod described;
 
+#[path = "parameters/read.rs"]
+mod read;
+
 #[path = "parameters/words.rs"]
 mod words;
 
 use millpond::executor::{ExecutorExt, Lifecycle};
+use millpond::forkjoin::{ForkJoinPool, HelpPolicy};
 use millpond::manage::{
     CoDel, EngineSnapshot, Growth, Invalid, Managed, OverloadOrder, Parameter, Patch, Value,
     ValueType,
@@ -54,6 +58,10 @@ fn engines() -> Vec<Box<dyn Managed>> {
     all.push(Box::new(preset::scheduled("mill", 1).unwrap()));
     let below = preset::single("below").build().unwrap();
     all.push(Box::new(ScheduledPool::owning(below).unbounded().build()));
+    let mill = || ForkJoinPool::builder("mill").parallelism(2);
+    for mill in [mill(), mill().fifo(true).help(HelpPolicy::Never)] {
+        all.push(Box::new(mill.build().unwrap()));
+    }
     all
 }
 

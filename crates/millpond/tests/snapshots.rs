@@ -8,7 +8,14 @@
     reason = "a test stands outside: it uses std's threads and channels beside what it tests"
 )]
 
-use millpond::executor::{ExecutorExt, Lifecycle, Rejected};
+#[path = "snapshots/joined.rs"]
+mod joined;
+
+#[path = "snapshots/running.rs"]
+mod running;
+
+use millpond::executor::{Executor, ExecutorExt, Lifecycle, Rejected};
+use millpond::forkjoin::ForkJoinPool;
 use millpond::manage::{EngineSnapshot, Managed, Measurement};
 use millpond::pool::{PoolSnapshot, Queue, RejectionPolicy, RunWarning, ThreadPool};
 use millpond::schedule::{Every, ScheduledPool};
@@ -23,10 +30,8 @@ use std::time::Duration;
 
 /// All policies by name. The custom ones give a task back, and submit it again.
 fn policies() -> Vec<(&'static str, RejectionPolicy)> {
-    let retry = |task, context: millpond::pool::RejectionContext<'_>| {
-        use millpond::executor::Executor;
-        context.pool.execute_task(task)
-    };
+    let retry =
+        |task, context: millpond::pool::RejectionContext<'_>| context.pool.execute_task(task);
     vec![
         ("abort", RejectionPolicy::Abort),
         ("caller_runs", RejectionPolicy::CallerRuns),
@@ -180,6 +185,49 @@ fn no_count_falls_while_workers_come_and_go_and_tasks_join_each_other() {
             (calls.load(Ordering::SeqCst), end.submitted)
         );
     }
+}
+
+#[test]
+fn no_count_of_a_fork_join_pool_ever_falls_or_exceeds_the_truth() {
+    let pool = ForkJoinPool::builder("mill")
+        .parallelism(2)
+        .build()
+        .unwrap();
+    let (begun, accepted) = (AtomicU64::new(0), AtomicU64::new(0));
+    let are_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let submitters: Vec<_> = (0..SUBMITTERS)
+            .map(|_| {
+                scope.spawn(|| {
+                    for call in 0..CALLS {
+                        begun.fetch_add(1, Ordering::SeqCst);
+                        let task = pool.submit(move || {
+                            if call % 8 < 2 {
+                                resume_unwind(Box::new("dry"))
+                            }
+                        });
+                        let task = task.unwrap();
+                        match call % 8 {
+                            0 | 4 => drop(task.run_or_join()),
+                            2 => drop(task.cancel()),
+                            _ => {}
+                        }
+                        accepted.fetch_add(1, Ordering::SeqCst);
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(|| watch("fork-join", &pool, &begun, &are_done));
+        for submitter in submitters {
+            submitter.join().unwrap();
+        }
+        are_done.store(true, Ordering::SeqCst);
+    });
+    pool.close().unwrap();
+    let (end, accepted) = (pool.engine_snapshot(), accepted.into_inner());
+    assert_eq!((end.submitted, end.rejected), (accepted, 0), "{end:?}");
+    assert_eq!(end.submitted, end.completed + end.cancelled, "{end:?}");
+    assert_eq!(end.failed, accepted / 4, "{end:?}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The parameters of a pool: their table, and where they are while it runs.
 //!
 //! - **FORKJOIN-CONFIG-1** Parameters that can change are atomic words, and each is read by itself. A patch writes them
-//!   under one lock, so two patches at the same time have the same order for all parameters.
+//!   under one lock, so two patches at the same time have the same order for all parameters. A reader that holds the lock
+//!   never sees half of a patch.
 
 use super::engine::{ForkJoinEngine, MAX_PARALLELISM};
 use super::spares::{DEFAULT_MAX_SPARES, MAX_SPARES};
@@ -9,7 +10,8 @@ use crate::engine::metrics::LabelTable;
 use crate::engine::watchdog::{RunWarning, SHORTEST_LIMIT, Supervised};
 use crate::machine::Machine;
 use crate::manage::{
-    Choice, Invalid, ParameterSpec, ParameterTable, Patch, PatchError, Value, ValueType, set,
+    Choice, Invalid, Parameter, ParameterSpec, ParameterTable, Patch, PatchError, Value, ValueType,
+    set,
 };
 use crate::thread::ThreadFactory;
 use millpond_raw::sync::Mutex;
@@ -52,7 +54,12 @@ pub enum HelpPolicy {
 
 /// The CPUs that this process may use.
 pub(super) fn default_parallelism() -> usize {
-    Machine::read().worker_hint().get().min(MAX_PARALLELISM)
+    Machine::read_worker_hint().get().min(MAX_PARALLELISM)
+}
+
+/// The same as a builder found it last, which is cheap to ask for.
+fn usual_parallelism() -> usize {
+    Machine::last_worker_hint().get().min(MAX_PARALLELISM)
 }
 
 impl HelpPolicy {
@@ -87,7 +94,7 @@ pub(super) const TABLE: ParameterTable<Settings> = ParameterTable(&[
             max: MAX_PARALLELISM as u64,
         },
         unit: Some("workers"),
-        default: |_| Some(default_parallelism().into()),
+        default: |_| Some(usual_parallelism().into()),
         is_live: true,
         help: "How many workers compute at a time.",
         advice: "",
@@ -267,6 +274,14 @@ impl ForkJoinEngine {
         // In a forked process a lock may have been copied while it was held.
         let run_warning = (!self.is_forked()).then(|| self.watchdog.limit_of_all());
         self.config.settings(names, run_warning.flatten())
+    }
+
+    /// The parameters, described. Without the lock in a forked process, where it may be held by a thread that is not there.
+    pub(super) fn parameters(&self) -> Vec<Parameter> {
+        let turn = (!self.is_forked()).then(|| self.config.changing.lock());
+        let settings = self.settings();
+        drop(turn);
+        TABLE.describe(&settings)
     }
 
     /// Changes all parameters that the patch names, or none. Returns the former ones.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   calls     = submitted + rejected
-//!   submitted = completed + cancelled + queued tasks      at rest
+//!   submitted = completed + cancelled + queued tasks + running tasks      at rest
 //! ```
 //!
 //! A task is counted as submitted by the queue that takes it, before the call returns; `submitted` is never shown below
@@ -13,7 +13,6 @@
 //! outside by `install` is counted by itself (`installed`), and its joins are not.
 
 use super::ForkJoinPool;
-use super::config::TABLE;
 use super::engine::ForkJoinEngine;
 use super::explain::warnings;
 use crate::engine::WorkerEngine;
@@ -56,6 +55,8 @@ pub struct ForkJoinSnapshot {
     /// What waits in the deque of each worker. A task that was cancelled, or that a worker joined and ran before its turn,
     /// may count until a worker comes to it.
     pub queued_by_worker: Vec<usize>,
+    /// Tasks that run, those that run inside of others included; jobs of joins and scopes are none.
+    pub running: usize,
     /// Tasks that were accepted.
     pub submitted: u64,
     /// Tasks that were rejected.
@@ -125,6 +126,10 @@ impl Details for ForkJoinSnapshot {
             Measurement::new("searching", self.searching),
             Measurement::new("largest", self.largest),
             Measurement::new("queued_outside", self.queued_outside),
+            Measurement::new(
+                "queued_by_workers",
+                self.queued_by_worker.iter().sum::<usize>(),
+            ),
             Measurement::new("ran_elsewhere", self.ran_elsewhere),
             Measurement::new("expired", self.expired),
             Measurement::new("handed_back", self.handed_back),
@@ -160,6 +165,7 @@ impl ForkJoinEngine {
             largest: 0,
             queued_outside: 0,
             queued_by_worker: Vec::new(),
+            running: 0,
             submitted: 0,
             rejected: rare.rejected.get(),
             completed: 0,
@@ -184,8 +190,10 @@ impl ForkJoinEngine {
             snapshot.submitted = self.submitted();
             return snapshot;
         }
-        let (counts, forks, largest) =
-            self.with_workers(|workers| (workers.counts(), workers.forks(), workers.largest()));
+        let (busy, counts, forks, largest) = self.with_workers(|workers| {
+            let (busy, counts) = (workers.busy(), workers.counts());
+            (busy, counts, workers.forks(), workers.largest())
+        });
         let idle = self.sleep.read();
         snapshot.workers = ctl.workers();
         snapshot.active = ctl.workers().saturating_sub(idle.count() + idle.waiting());
@@ -202,10 +210,13 @@ impl ForkJoinEngine {
             .filter(|slot| slot.is_taken())
             .map(|slot| slot.deque.len())
             .collect();
+        snapshot.running = busy + counts.nested() as usize;
         let removed = &self.removed;
         snapshot.ran_elsewhere = counts.elsewhere + removed.elsewhere.get();
         snapshot.completed = counts.completed + snapshot.ran_elsewhere;
-        snapshot.panicked = counts.panicked;
+        // A panic on a joining thread is counted before its task has left the queue.
+        let panicked = counts.panicked + self.tombstones.tag().panics_elsewhere();
+        snapshot.panicked = panicked.min(snapshot.completed);
         snapshot.expired = counts.expired + removed.expired.get();
         snapshot.handed_back = removed.handed_back.get();
         snapshot.cancelled =
@@ -278,7 +289,7 @@ impl ForkJoinPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parameters(&self) -> Vec<Parameter> {
-        TABLE.describe(&self.engine.settings())
+        self.engine.parameters()
     }
 }
 
@@ -295,7 +306,10 @@ impl Managed for ForkJoinPool {
         let own = self.snapshot();
         let mut engine = EngineSnapshot::new(own.name.clone(), "fork-join pool", own.state);
         engine.workers = own.workers;
-        engine.queued = own.queued_outside + own.queued_by_worker.iter().sum::<usize>();
+        // What is in the queues may be jobs, or tombstones of tasks that have run. Every task that is not over waits or runs.
+        let unfinished = own.submitted.saturating_sub(own.completed + own.cancelled) as usize;
+        engine.running = own.running.min(unfinished);
+        engine.queued = unfinished - engine.running;
         engine.submitted = own.submitted;
         engine.completed = own.completed;
         engine.failed = own.panicked;

@@ -207,9 +207,10 @@ impl Context {
     fn run_task_inside(&self, task: Task) {
         let (engine, worker) = (&self.engine, &self.worker);
         let on_drop = |dropped| engine.report_dropped(dropped);
+        worker.stats.begin_inside();
         let run = || engine.runner.run_with(task, on_drop, |_| ());
-        let fate = self.with_run_stop(None, run);
-        worker.stats.count_inside(fate);
+        let outcome = self.with_run_stop(None, run);
+        worker.stats.end_inside(outcome);
     }
 }
 

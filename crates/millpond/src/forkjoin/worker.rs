@@ -134,6 +134,11 @@ impl Workers {
         counts
     }
 
+    /// How many run a task.
+    pub(super) fn busy(&self) -> usize {
+        self.iter().filter(|worker| worker.stats.is_busy()).count()
+    }
+
     pub(super) fn forks(&self) -> ForkCounts {
         let mut forks = self.exited().forks;
         for worker in self.iter() {
@@ -222,13 +227,13 @@ impl Context {
         worker.stats.begin();
         worker.metrics.begin_turn();
         let start = recorder.start_task(&task);
-        let fate = if engine.watchdog.interrupts() {
+        let outcome = if engine.watchdog.interrupts() {
             self.run_interruptible(task)
         } else {
             let on_drop = |dropped| engine.report_dropped(dropped);
             engine.runner.run_with(task, on_drop, |_| ())
         };
-        worker.stats.end(fate, recorder.end_task(start, fate));
+        worker.stats.end(outcome, recorder.end_task(start, outcome));
     }
 
     /// What to run next; `None` if it is time to leave, and then the worker is uncounted already.

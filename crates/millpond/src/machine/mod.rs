@@ -162,6 +162,32 @@ impl Machine {
         // A float-to-integer `as` saturates, so even an absurd quota cannot overflow.
         NonZeroUsize::new(self.effective_cpus().ceil() as usize).unwrap_or(NonZeroUsize::MIN)
     }
+
+    /// The worker hint of this machine now: it opens files.
+    pub(crate) fn read_worker_hint() -> NonZeroUsize {
+        let hint = Machine::read().worker_hint();
+        remember_hint(hint.get());
+        hint
+    }
+
+    /// The worker hint that was read last, for whoever asks often. Files are opened if it is the first.
+    pub(crate) fn last_worker_hint() -> NonZeroUsize {
+        NonZeroUsize::new(remember_hint(0)).unwrap_or_else(Machine::read_worker_hint)
+    }
+}
+
+/// Keeps the hint, unless it is 0. Returns the one that is kept; 0 if there is none.
+fn remember_hint(hint: usize) -> usize {
+    #![allow(
+        clippy::disallowed_types,
+        reason = "a static outlives every model, and nothing is decided by it"
+    )]
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    static LAST: AtomicUsize = AtomicUsize::new(0);
+    if hint != 0 {
+        LAST.store(hint, Ordering::Relaxed);
+    }
+    LAST.load(Ordering::Relaxed)
 }
 
 fn processors(cpuinfo: &str) -> Option<CpuList> {

@@ -1,5 +1,6 @@
 //! What can be wrong with parameters.
 
+use super::text::{parse_duration, parse_integer};
 use super::{Value, ValueError, ValueType};
 use crate::queue::CapacityError;
 use millpond_raw::user_code::{self, Kind};
@@ -51,7 +52,7 @@ pub enum Invalid {
         given: String,
         /// Which values it can have.
         expected: ValueType,
-        /// What would happen otherwise; may be empty.
+        /// What would happen with a value that is too small; may be empty.
         advice: &'static str,
     },
     /// The parameter cannot change while the engine runs.
@@ -152,6 +153,11 @@ impl Invalid {
             hint,
         } = error;
         if is_out_of_range {
+            let advice = if is_too_small(expected, &given) {
+                advice
+            } else {
+                ""
+            };
             Invalid::OutOfRange {
                 parameter,
                 given,
@@ -191,6 +197,18 @@ impl Invalid {
             *executor = Some(name.to_owned());
         }
         self
+    }
+}
+
+/// Whether a value that is out of the range of its type is below it.
+fn is_too_small(expected: ValueType, given: &str) -> bool {
+    match expected {
+        ValueType::Integer { min, .. } => {
+            parse_integer(given).is_some_and(|given: u64| given < min)
+        }
+        ValueType::Duration { min, .. } => parse_duration(given).is_some_and(|given| given < min),
+        ValueType::Optional(kind) => is_too_small(*kind, given),
+        ValueType::Boolean | ValueType::Choice(_) => false,
     }
 }
 

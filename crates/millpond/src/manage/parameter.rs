@@ -137,7 +137,7 @@ pub struct ParameterSpec<C: 'static> {
     pub is_live: bool,
     /// One line that says what it is.
     pub help: &'static str,
-    /// What is wrong with values that are out of range; may be empty.
+    /// What is wrong with values that are too small; may be empty. Of one that is too large the range says enough.
     pub advice: &'static str,
     /// Reads it.
     pub get: fn(&C) -> Value,
@@ -239,6 +239,8 @@ impl<C: Clone> ParameterTable<C> {
         let (mut next, mut problems) = (config.clone(), Vec::new());
         for row in self.0 {
             if let Some(setting) = patch.get(row.name) {
+                let replaced = patch.replaced(row.name);
+                problems.extend(replaced.filter_map(|former| row.read(former).err()));
                 problems.extend(row.change(&mut next, setting).err());
             }
         }

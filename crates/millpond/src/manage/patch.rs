@@ -7,7 +7,8 @@
 //! # Invariants
 //!
 //! - **PATCH-1** A patch that is applied changes all that it names, or nothing.
-//! - **PATCH-2** A patch names a parameter once: the last setting of a name counts.
+//! - **PATCH-2** The last setting of a name counts. A text that it replaces must be one of a value, too: a mistake is not
+//!   forgiven because something right was said later.
 
 use super::{Growth, OverloadOrder, Value};
 use crate::adapt::CoDel;
@@ -38,6 +39,8 @@ use std::time::Duration;
 #[must_use = "a patch does nothing until it is applied"]
 pub struct Patch {
     changes: Vec<(Cow<'static, str>, Setting)>,
+    /// Texts that a later setting of the same name has replaced, each once. They are judged by themselves (PATCH-2).
+    replaced: Vec<(Cow<'static, str>, Setting)>,
 }
 
 /// What a parameter is to be: a value, or the text of one, which is read when it is known of which type the
@@ -109,6 +112,9 @@ impl Patch {
     /// Changes the parameter of this name, of an engine of any kind. Text is read by the engine, which knows
     /// the type of the parameter.
     ///
+    /// If a name is set twice the last setting counts; a text before it that is no value of the parameter is an error
+    /// nevertheless.
+    ///
     /// ```
     /// use millpond::manage::{Managed, Patch};
     /// use millpond::preset;
@@ -125,7 +131,12 @@ impl Patch {
     pub fn set(mut self, name: impl Into<Cow<'static, str>>, to: impl Into<Setting>) -> Self {
         let (name, to) = (name.into(), to.into());
         // PATCH-2
-        self.changes.retain(|(former, _)| *former != name);
+        if let Some(at) = self.changes.iter().position(|(former, _)| *former == name) {
+            let former = self.changes.remove(at);
+            if matches!(former.1, Setting::Text(_)) && !self.replaced.contains(&former) {
+                self.replaced.push(former);
+            }
+        }
         self.changes.push((name, to));
         self
     }
@@ -151,6 +162,15 @@ impl Patch {
     pub fn get(&self, name: &str) -> Option<&Setting> {
         let found = self.changes.iter().find(|(changed, _)| changed == name);
         found.map(|(_, setting)| setting)
+    }
+
+    /// Texts that were given for a parameter before the setting that counts (PATCH-2).
+    pub(super) fn replaced(&self, name: &str) -> impl Iterator<Item = &Setting> {
+        let named = self
+            .replaced
+            .iter()
+            .filter(move |(former, _)| former == name);
+        named.map(|(_, setting)| setting)
     }
 
     /// What it changes, in the order in which it was said.

@@ -106,8 +106,14 @@ pub struct EngineSnapshot {
     pub state: RunState,
     /// Threads that it has.
     pub workers: usize,
-    /// Tasks that wait.
+    /// Submitted tasks that wait. In a thread pool a cancelled task is one until it has left the queue. In a fork-join pool
+    /// jobs of joins and scopes are none: they are parts of a task. In a scheduled pool those that were handed to the
+    /// executor and wait there are among them, and so are those that a `shutdown_now` has handed back, until they are run
+    /// or dropped.
     pub queued: usize,
+    /// Submitted tasks whose body runs, those that run inside of others included. A task that a joining thread runs, which
+    /// is no worker, is `queued` until it leaves the queue, and `completed` from then on.
+    pub running: usize,
     /// Tasks that it has accepted since it was built, whatever became of them.
     pub submitted: u64,
     /// Submitted tasks that have run to their end, failed ones included, on whichever thread. A task that a rejection
@@ -140,7 +146,7 @@ impl EngineSnapshot {
     ///
     /// let mut now = EngineSnapshot::new("db", "rayon pool", RunState::Running);
     /// now.workers = 8;
-    /// assert_eq!(now.to_string(), "db (rayon pool): running, 8 workers, 0 queued, \
+    /// assert_eq!(now.to_string(), "db (rayon pool): running, 8 workers, 0 queued, 0 running, \
     ///     0 submitted, 0 completed, 0 failed, 0 rejected, 0 cancelled");
     /// ```
     pub fn new(
@@ -154,6 +160,7 @@ impl EngineSnapshot {
             state,
             workers: 0,
             queued: 0,
+            running: 0,
             submitted: 0,
             completed: 0,
             failed: 0,
@@ -267,6 +274,7 @@ impl fmt::Display for EngineSnapshot {
             state,
             workers,
             queued,
+            running,
             submitted,
             completed,
             failed,
@@ -277,8 +285,8 @@ impl fmt::Display for EngineSnapshot {
         let threads = if *workers == 1 { "worker" } else { "workers" };
         write!(
             f,
-            "{name} ({kind}): {state}, {workers} {threads}, {queued} queued, {submitted} submitted, \
-             {completed} completed, {failed} failed, {rejected} rejected, {cancelled} cancelled"
+            "{name} ({kind}): {state}, {workers} {threads}, {queued} queued, {running} running, \
+             {submitted} submitted, {completed} completed, {failed} failed, {rejected} rejected, {cancelled} cancelled"
         )
     }
 }
@@ -434,7 +442,7 @@ mod tests {
         (now.failed, now.rejected, now.cancelled) = (1, 5, 3);
         assert_eq!(
             now.to_string(),
-            "mill (thread pool): running, 1 worker, 2 queued, 9 submitted, 4 completed, 1 failed, 5 rejected, \
+            "mill (thread pool): running, 1 worker, 2 queued, 0 running, 9 submitted, 4 completed, 1 failed, 5 rejected, \
              3 cancelled"
         );
     }

@@ -38,7 +38,12 @@ const INTERVAL_PER_TARGET: u32 = 20;
 
 /// Core and maximum of a pool whose builder was told neither.
 pub(super) fn default_workers() -> usize {
-    Machine::read().worker_hint().get()
+    Machine::read_worker_hint().get()
+}
+
+/// The same as a builder found it last, which is cheap to ask for.
+fn usual_workers() -> usize {
+    Machine::last_worker_hint().get()
 }
 
 /// How a pool protects itself from overload.
@@ -125,7 +130,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
             max: ThreadPool::MAX_WORKERS as u64,
         },
         unit: Some("workers"),
-        default: |_| Some(default_workers().into()),
+        default: |_| Some(usual_workers().into()),
         is_live: true,
         help: "Workers that are kept, also when they are idle.",
         advice: "",
@@ -139,7 +144,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
             max: ThreadPool::MAX_WORKERS as u64,
         },
         unit: Some("workers"),
-        default: |_| Some(default_workers().into()),
+        default: |_| Some(usual_workers().into()),
         is_live: true,
         help: "The most workers there may be.",
         advice: "without a worker no task would ever run",
@@ -197,7 +202,8 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         // Other queues have no capacity that they were not given.
         default: |config| (config.queue == "fifo").then(|| DEFAULT_CAPACITY.into()),
         is_live: true,
-        help: "The most tasks that may wait in the queue; none is without a bound.",
+        // See `Config::describe`.
+        help: "The most tasks that may wait in the queue.",
         advice: "",
         get: |config| config.capacity.into(),
         set: |config, value| match value {
@@ -373,24 +379,45 @@ impl Config {
     pub(super) fn describe(&self) -> Vec<Parameter> {
         let mut all = TABLE.describe(self);
         for each in &mut all {
-            match &*each.name {
-                "capacity" => {
-                    (each.kind, each.is_live) = match self.capacity {
-                        None => (OPTIONAL_BOUND, true),
-                        Some(0) => (NO_ROOM, false),
-                        Some(_) => (BOUND, true),
-                    }
-                }
-                "rejection" if !matches!(self.rejection, RejectionPolicy::Custom(_)) => {
-                    each.kind = ValueType::Choice(SETTABLE_REJECTIONS);
-                }
-                "overload_order" if self.queue != "fifo" => {
-                    (each.kind, each.is_live) = (OverloadOrder::OF_THE_QUEUE, false);
-                }
-                _ => {}
+            if let Some((kind, is_live)) = self.possible(&each.name) {
+                (each.kind, each.is_live) = (kind, is_live);
+            }
+            if each.kind == OPTIONAL_BOUND {
+                each.help = "The most tasks that may wait in the queue; none is without a bound.";
             }
         }
         all
+    }
+
+    /// The values of a parameter that this pool can have, if they are fewer than the table says, and whether it can
+    /// change.
+    fn possible(&self, name: &str) -> Option<(ValueType, bool)> {
+        match name {
+            "capacity" => Some(match self.capacity {
+                None => (OPTIONAL_BOUND, true),
+                Some(0) => (NO_ROOM, false),
+                Some(_) => (BOUND, true),
+            }),
+            "rejection" if !matches!(self.rejection, RejectionPolicy::Custom(_)) => {
+                Some((ValueType::Choice(SETTABLE_REJECTIONS), true))
+            }
+            "overload_order" if self.queue != "fifo" => Some((OverloadOrder::OF_THE_QUEUE, false)),
+            _ => None,
+        }
+    }
+
+    /// Lets a problem of a patch advise only what this pool can have.
+    pub(super) fn narrow_advice(&self, problem: &mut Invalid) {
+        if let Invalid::WrongType {
+            parameter,
+            expected,
+            ..
+        } = problem
+        {
+            if let Some((kind, _)) = self.possible(parameter) {
+                *expected = kind;
+            }
+        }
     }
 
     /// All parameters that do not fit each other, apart from those that are wrong by themselves.

@@ -126,7 +126,8 @@ pub struct PoolSnapshot {
     pub caller_ran: u64,
     /// Tasks that the rejection policy ran on extra threads, to their end.
     pub extra_ran: u64,
-    /// Tasks among `caller_ran` and `extra_ran` that panicked.
+    /// Tasks among `caller_ran`, `extra_ran` and `ran_elsewhere` that panicked. One of the last is counted when it
+    /// panics, and is among `ran_elsewhere` when it has left the queue.
     pub panicked_outside: u64,
     /// Tasks that `shutdown_now` handed back.
     pub handed_back: u64,
@@ -236,6 +237,7 @@ impl ThreadPool {
         let mut engine = EngineSnapshot::new(pool.name.clone(), "thread pool", pool.state);
         engine.workers = pool.workers;
         engine.queued = pool.queued;
+        engine.running = pool.active + pool.running_inline + pool.extra_threads;
         engine.submitted = pool.submitted;
         engine.completed = pool.ran();
         // A panic is counted before the task that it ends. The lesser of two numbers that never fall never falls.
@@ -347,7 +349,8 @@ impl PoolEngine {
             discarded: rare.discarded.get(),
             caller_ran: rejections.caller_ran,
             extra_ran: rare.extra_ran.get(),
-            panicked_outside: rare.panicked_outside.get(),
+            panicked_outside: rare.panicked_outside.get()
+                + self.tombstones.tag().panics_elsewhere(),
             handed_back: self.removed.handed_back.get(),
             threads_started: self.starts.started.get(),
             thread_failures: self.starts.failures.get(),

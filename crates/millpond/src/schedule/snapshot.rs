@@ -55,8 +55,8 @@ const UPCOMING: usize = 16;
 /// ```
 ///
 /// `failed` is a part of `completed`, `rejected_when_due` of `cancelled`. Tasks in `rejected` and `executed` are not
-/// in `submitted`. The [common snapshot](crate::manage::EngineSnapshot) has the same numbers under the same names,
-/// and `pending` as `queued`.
+/// in `submitted`. The [common snapshot](crate::manage::EngineSnapshot) has the same numbers under the same names. Its
+/// `queued` are `pending` and the tasks that wait in the executor.
 ///
 /// ```
 /// use millpond::preset;
@@ -252,7 +252,12 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     pub(super) fn as_engine_snapshot(&self) -> EngineSnapshot {
         let own = self.snapshot();
         let mut engine = EngineSnapshot::new(own.name.clone(), "scheduled pool", own.state);
-        engine.queued = own.pending;
+        // Begun and completed runs are counted under one lock. What else is not over waits here, or in the executor.
+        let running = own.runs.saturating_sub(own.completed);
+        let over = own.completed + own.cancelled;
+        let waiting = own.submitted.saturating_sub(over + running);
+        engine.running = running as usize;
+        engine.queued = waiting as usize;
         engine.submitted = own.submitted;
         engine.completed = own.completed;
         engine.failed = own.failed;

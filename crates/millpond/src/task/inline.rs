@@ -300,6 +300,9 @@ pub(super) fn run(task: &impl Claimable) -> bool {
     };
     let mut message = None;
     let panicked = |panic: &Panic| {
+        if !is_counted.get() {
+            QueueTag::count_panic(number);
+        }
         if callbacks.is_some() {
             message = panic.message().map(str::to_owned);
         }

@@ -35,6 +35,14 @@
 //! - **TOMBSTONE-3** Only a queued task has a tag. It is detached once: when its engine gives it back, rejected or from a
 //!   shutdown, or when a worker has claimed it to run it inline. The thread that detaches it counts the task.
 //!
+//! # Panics
+//!
+//! - **TAG-5** A body that a joining thread runs, which is no worker of the engine, is counted there as run when its
+//!   tombstone leaves the queue, and that may be while it still runs. So its panic is counted by that thread, under the
+//!   number that the task had in the queue, before anyone can see the outcome. The count only goes up, and an engine
+//!   subtracts what it found when it was built. A panic after the engine is gone counts for the next engine of that number,
+//!   and engines that share the last number (TAG-1) see each other's: it is a statistic, and nothing is decided by it.
+//!
 //! # Orderings
 //!
 //! - `[H-leave]` is explained in [`super::inline`], where its other end is.
@@ -71,6 +79,11 @@ fn zeroed_counters() -> [AtomicUsize; NUMBERS] {
 global! {
     /// By number. Initially zero, so that only used pages take memory.
     static TOMBSTONES: [AtomicUsize; NUMBERS] = zeroed_counters();
+}
+
+global! {
+    /// By number: bodies that panicked on threads that are no workers of the engine (TAG-5).
+    static PANICS: [AtomicUsize; NUMBERS] = zeroed_counters();
 }
 
 global! {
@@ -153,6 +166,8 @@ pub(crate) struct QueueTag {
     owner: QueueOwner,
     /// Unique among all engines.
     engine: u64,
+    /// Panics that earlier engines of this number have left (TAG-5).
+    earlier_panics: usize,
 }
 
 impl QueueTag {
@@ -164,7 +179,13 @@ impl QueueTag {
             is_trusted,
             owner,
             engine: next_engine(),
+            earlier_panics: panics(number),
         }
+    }
+
+    /// How many tasks of the queue have panicked on joining threads that are no workers of the engine (TAG-5).
+    pub(crate) fn panics_elsewhere(&self) -> u64 {
+        panics(self.number).wrapping_sub(self.earlier_panics) as u64
     }
 
     /// How many tombstones have been counted so far (TOMBSTONE-1).
@@ -198,6 +219,15 @@ impl QueueTag {
             TOMBSTONES[number as usize].fetch_add(1, Ordering::Release);
         }
     }
+
+    /// Counts a task that had this number, and whose body has just panicked on a thread that does not count it otherwise
+    /// (TAG-5).
+    #[cold]
+    pub(super) fn count_panic(number: u32) {
+        if number != 0 {
+            PANICS[number as usize].fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Drop for QueueTag {
@@ -207,6 +237,14 @@ impl Drop for QueueTag {
             FREE.lock().give_back(self.number, self.owner);
         }
     }
+}
+
+/// Not in models, which have no need of it, and would create the counters anew for each execution.
+fn panics(number: u32) -> usize {
+    if cfg!(any(millpond_loom, millpond_shuttle)) {
+        return 0;
+    }
+    PANICS[number as usize].load(Ordering::Relaxed)
 }
 
 /// From 1; 64 bits do not wrap around.

@@ -2,7 +2,7 @@
 
 use super::pool;
 use millpond::manage::{Growth, Invalid, Patch};
-use millpond::pool::{Queue, ThreadPool};
+use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 use millpond::preset;
 use millpond::queue::FifoQueue;
 use millpond::schedule::ScheduledPool;
@@ -35,6 +35,82 @@ fn every_problem_of_a_patch_is_reported_and_each_says_what_would_be_right() {
          none (every task that has to wait would be dropped)",
     ];
     assert_eq!(texts, expected);
+}
+
+#[test]
+fn a_value_that_is_too_large_is_not_advised_as_one_that_is_too_small() {
+    let pool = pool().build().unwrap();
+    for max in ["536870912", "18446744073709551615"] {
+        let error = pool.apply(&Patch::new().set("max", max)).unwrap_err();
+        let expected = format!("max cannot be {max}: write an integer from 1 to 536870911");
+        assert_eq!(error.to_string(), expected);
+    }
+    let built = ThreadPool::builder("mill")
+        .core(1)
+        .max(ThreadPool::MAX_WORKERS + 1);
+    let error = built.build().unwrap_err().to_string();
+    assert!(!error.contains("without a worker"), "{error}");
+}
+
+#[test]
+fn a_wrong_value_is_answered_with_those_that_this_pool_can_have() {
+    let custom = RejectionPolicy::custom(|task, context| context.give_back(task));
+    for (builder, has_custom) in [(pool(), false), (pool().rejection(custom), true)] {
+        let pool = builder.build().unwrap();
+        let all = pool.parameters();
+        let wrong = Patch::new()
+            .set("rejection", "sideways")
+            .set("capacity", "many");
+        let error = pool.apply(&wrong).unwrap_err();
+        for problem in error.problems() {
+            let listed = all.iter().find(|each| each.name == problem.parameter());
+            let listed = listed.unwrap().kind.to_string();
+            assert!(
+                problem.to_string().ends_with(&listed),
+                "{problem}\n{listed}"
+            );
+        }
+        assert_eq!(error.problems().len(), 2);
+        assert_eq!(error.to_string().contains("custom"), has_custom, "{error}");
+    }
+}
+
+#[test]
+fn the_help_of_a_capacity_speaks_of_none_only_where_it_can_be_none() {
+    for (queue, is_optional) in [
+        (Queue::unbounded(), true),
+        (Queue::bounded(4), false),
+        (Queue::hand_off(), false),
+    ] {
+        let all = pool().queue(queue).build().unwrap().parameters();
+        let capacity = all.iter().find(|each| each.name == "capacity").unwrap();
+        assert_eq!(capacity.help.contains("none"), is_optional, "{capacity}");
+    }
+}
+
+#[test]
+fn a_wrong_text_is_not_forgiven_because_a_right_one_comes_later() {
+    let pool = pool().build().unwrap();
+    let wrong = Patch::new()
+        .set("core", "1")
+        .set("core", "x")
+        .set("core", "3");
+    let error = pool.apply(&wrong).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "core cannot be `x`: write an integer from 0 to 536870911"
+    );
+    assert_eq!(pool.core(), 2);
+    pool.apply(
+        &Patch::new()
+            .set("core", "1")
+            .set("core", 9)
+            .set("core", "3"),
+    )
+    .unwrap();
+    assert_eq!(pool.core(), 3, "the last one counts");
+    let unknown = Patch::new().set("cores", "x").set("cores", "3");
+    assert_eq!(pool.apply(&unknown).unwrap_err().problems().len(), 1);
 }
 
 #[test]

@@ -27,6 +27,9 @@ pub(crate) struct WorkerStats {
     joins: Count,
     joined: Count,
     tombstones: Count,
+    /// Tasks that the worker took from a queue inside of another one: begun, and over.
+    nested: Count,
+    nested_over: Count,
 }
 
 impl WorkerStats {
@@ -41,7 +44,18 @@ impl WorkerStats {
         self.joined.add(1);
     }
 
-    /// A task that the worker took from a queue inside of another one is over. It was not counted as running.
+    /// A task that the worker took from a queue inside of another one begins.
+    pub(crate) fn begin_inside(&self) {
+        self.nested.add(1);
+    }
+
+    /// It is over. It is counted before it stops running, as in [`end`](WorkerStats::end).
+    pub(crate) fn end_inside(&self, outcome: RunOutcome) {
+        self.count_inside(outcome);
+        self.nested_over.add(1);
+    }
+
+    /// A tombstone that the worker took from a queue inside of a task.
     pub(crate) fn count_inside(&self, outcome: RunOutcome) {
         self.end_unusual(outcome, 0);
     }
@@ -111,6 +125,8 @@ impl WorkerStats {
             joins: self.joins.get(),
             joined: self.joined.get(),
             tombstones: self.tombstones.get(),
+            nested: self.nested.get(),
+            nested_over: self.nested_over.get(),
             begun: 0,
         }
     }
@@ -130,6 +146,8 @@ pub(crate) struct Counts {
     pub(crate) joins: u64,
     pub(crate) joined: u64,
     pub(crate) tombstones: u64,
+    pub(crate) nested: u64,
+    pub(crate) nested_over: u64,
     /// Tasks and tombstones that workers were started with, or have taken from the queue, and have begun. Counted by
     /// [`WorkerMetrics::turns_begun`](super::WorkerMetrics::turns_begun).
     pub(crate) begun: u64,
@@ -146,6 +164,11 @@ impl Counts {
             + self.tombstones
     }
 
+    /// Tasks that run inside of others.
+    pub(crate) fn nested(&self) -> u64 {
+        self.joins.saturating_sub(self.joined) + self.nested.saturating_sub(self.nested_over)
+    }
+
     pub(crate) fn add(&mut self, other: Counts) {
         self.completed += other.completed;
         self.panicked += other.panicked;
@@ -158,6 +181,8 @@ impl Counts {
         self.joins += other.joins;
         self.joined += other.joined;
         self.tombstones += other.tombstones;
+        self.nested += other.nested;
+        self.nested_over += other.nested_over;
         self.begun += other.begun;
     }
 }

@@ -71,6 +71,11 @@ use std::time::Duration;
 /// The time between two looks for lost wake-ups.
 const INTERVAL: Duration = Duration::from_secs(1);
 
+/// How long nothing must move before it is a lost wake-up, however short the limits are, and the pauses between looks with
+/// them: on a busy machine a woken worker may wait that long for a CPU. A little less than the interval, because looks
+/// follow another clock than the one that measures it.
+const STUCK: Duration = Duration::from_millis(990);
+
 /// The pause after the timer's thread could not be started, in nanoseconds: otherwise every task would try (WATCHDOG-5).
 const REFUSAL_PAUSE: u64 = 100_000_000;
 
@@ -99,8 +104,8 @@ struct State {
     alarms: u64,
     /// The number of the task that was reported last, by worker (WATCHDOG-2).
     reported: HashMap<u64, u64>,
-    /// The number of tasks taken, when tasks waited while workers were idle.
-    stuck_at: Option<u64>,
+    /// The number of tasks taken, when tasks waited while workers were idle, and when that was first seen or last reported.
+    stuck: Option<(u64, Timestamp)>,
     /// When the last lost wake-up was found.
     lost_wakeup_at: Option<Timestamp>,
     /// The number of looks in a row that found the engine idle.
@@ -555,24 +560,35 @@ fn look_at<E: Supervised>(
     None
 }
 
-/// A wake-up was lost if tasks wait while workers are idle, now and at the last look, and none was taken in between.
+/// A wake-up was lost if tasks wait while workers are idle, at looks that are an interval apart, and none was taken in
+/// between.
 fn find_lost_wakeup<E: Supervised>(engine: &Arc<E>, workers: &[Arc<E::Worker>]) {
     let is_ready = engine.has_ready_task();
     // A worker whose thread has not begun is not idle: the system takes its time.
     let one_is_idle = workers.iter().any(|worker| worker.has_no_task());
     let taken = engine.taken();
-    let stuck_at = (is_ready && one_is_idle).then_some(taken);
     let watchdog = engine.watchdog();
-    let before = std::mem::replace(&mut watchdog.state.lock().stuck_at, stuck_at);
-    if stuck_at.is_none() || before != stuck_at {
-        return;
+    let now = engine.timestamps().now();
+    {
+        let mut state = watchdog.state.lock();
+        let before = state.stuck.take();
+        if !is_ready || !one_is_idle {
+            return;
+        }
+        let since = before.filter(|(at, _)| *at == taken);
+        let since = since.map_or(now, |(_, since)| since);
+        let stuck_for = Duration::from_nanos(engine.timestamps().nanos(since, now));
+        if stuck_for < STUCK {
+            state.stuck = Some((taken, since));
+            return;
+        }
+        state.stuck = Some((taken, now));
     }
     let queued = engine.queued();
     if queued == 0 {
         return;
     }
     watchdog.lost_wakeups.add(1);
-    let now = engine.timestamps().now();
     watchdog.state.lock().lost_wakeup_at = Some(now);
     engine.wake_idle_workers();
     engine.emit(move |engine| engine.lost_wakeup_event(queued));

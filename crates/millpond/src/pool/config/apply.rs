@@ -92,11 +92,33 @@ impl PoolEngine {
                 task_names: names,
             };
         }
-        let (capacity, overload) = (self.queue.capacity(), self.shedder.settings());
-        let run_warning = self.watchdog.limit_of_all();
-        let turn = self.config().lock();
+        let (turn, capacity) = self.lock_with_capacity();
+        let (overload, run_warning) = (self.shedder.settings(), self.watchdog.limit_of_all());
         self.config()
             .read(&turn, (queue, capacity), overload, names, run_warning)
+    }
+
+    /// The writers' lock, and the capacity that belongs to what is read under it. A queue of the user's is asked under no
+    /// lock, again if a patch has come between, and not at all while one is under way (CAPACITY-2).
+    fn lock_with_capacity(&self) -> (MutexGuard<'_, ColdConfig>, Option<usize>) {
+        let config = self.config();
+        if !self.queue.is_foreign() {
+            let turn = config.lock();
+            let capacity = self.queue.capacity();
+            return (turn, capacity);
+        }
+        loop {
+            let version = config.lock().capacity_patches.version();
+            let asked = self.queue.capacity();
+            let turn = config.lock();
+            let patches = &turn.capacity_patches;
+            if let Some(base) = patches.base_under_way() {
+                return (turn, base);
+            }
+            if patches.version() == version {
+                return (turn, asked);
+            }
+        }
     }
 
     fn queue_name(&self) -> &'static str {
@@ -126,6 +148,7 @@ impl PoolEngine {
             .config()
             .read(turn, queue, overload, names, run_warning);
         let (next, mut problems) = TABLE.resolve_known(&now, patch);
+        problems.iter_mut().for_each(|each| now.narrow_advice(each));
         problems.extend(next.misfits(&problems));
         problems.extend(self.queue.objects_to_order(next.overload.order));
         if let Some(capacity) = next.capacity.filter(|_| next.capacity != now.capacity) {

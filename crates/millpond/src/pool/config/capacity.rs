@@ -31,6 +31,16 @@ pub(in crate::pool) struct CapacityPatches {
 }
 
 impl CapacityPatches {
+    /// Differs if a patch has begun, committed or ended meanwhile.
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The capacity that counts, if a patch is under way; then the queue may have another one.
+    pub(super) fn base_under_way(&self) -> Option<Option<usize>> {
+        (self.under_way > 0).then_some(self.base)
+    }
+
     /// A patch counts from now on.
     pub(super) fn commit(&mut self, capacity: Option<usize>) {
         self.base = capacity;

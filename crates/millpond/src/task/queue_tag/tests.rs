@@ -86,6 +86,7 @@ fn numbered(number: u32) -> QueueTag {
         is_trusted: false,
         owner: QueueOwner::Engine,
         engine: next_engine(),
+        earlier_panics: panics(number),
     }
 }
 
