@@ -13,7 +13,7 @@
 use super::ForkJoinPool;
 use super::config::TABLE;
 use super::engine::ForkJoinEngine;
-use super::explain::warnings;
+use super::explain::{queued, warnings};
 use crate::engine::WorkerEngine;
 use crate::engine::metrics::{Metrics, TaskMetrics};
 use crate::manage::{
@@ -50,11 +50,13 @@ pub struct ForkJoinSnapshot {
     pub searching: usize,
     /// The most workers that there have been.
     pub largest: usize,
-    /// What waits in the queue from outside.
-    pub queued_outside: usize,
-    /// What waits in the deque of each worker. A task that was cancelled, or that a worker joined and ran before its turn,
+    /// What waits in the queue from outside. A task that was cancelled, or that a worker joined and ran before its turn,
     /// may count until a worker comes to it.
+    pub queued_outside: usize,
+    /// What waits in the deque of each worker, likewise.
     pub queued_by_worker: Vec<usize>,
+    /// What of these a worker joined, and runs or has run before its turn.
+    pub queued_joined: usize,
     /// Tasks that were accepted.
     pub submitted: u64,
     /// Tasks that were rejected.
@@ -121,6 +123,7 @@ impl Details for ForkJoinSnapshot {
             Measurement::new("searching", self.searching),
             Measurement::new("largest", self.largest),
             Measurement::new("queued_outside", self.queued_outside),
+            Measurement::new("queued_joined", self.queued_joined),
             Measurement::new("ran_elsewhere", self.ran_elsewhere),
             Measurement::new("expired", self.expired),
             Measurement::new("handed_back", self.handed_back),
@@ -156,6 +159,7 @@ impl ForkJoinEngine {
             largest: 0,
             queued_outside: 0,
             queued_by_worker: Vec::new(),
+            queued_joined: 0,
             submitted: 0,
             rejected: rare.rejected.get(),
             completed: 0,
@@ -198,6 +202,8 @@ impl ForkJoinEngine {
             .map(|slot| slot.deque.len())
             .collect();
         let removed = &self.removed;
+        let tombstones = counts.queued_tombstones(removed.tombstones.get());
+        snapshot.queued_joined = usize::try_from(tombstones).unwrap_or(usize::MAX);
         snapshot.ran_elsewhere = counts.elsewhere + removed.elsewhere.get();
         snapshot.completed = counts.completed + snapshot.ran_elsewhere;
         snapshot.panicked = counts.panicked;
@@ -317,7 +323,7 @@ impl Managed for ForkJoinPool {
         let own = self.snapshot();
         let mut engine = EngineSnapshot::new(own.name.clone(), "fork-join pool", own.state);
         engine.workers = own.workers;
-        engine.queued = own.queued_outside + own.queued_by_worker.iter().sum::<usize>();
+        engine.queued = queued(&own);
         engine.submitted = own.submitted;
         engine.completed = own.completed;
         engine.failed = own.panicked;

@@ -150,6 +150,13 @@ impl Counts {
             + self.tombstones
     }
 
+    /// Tombstones that are still queued, of tasks that workers run inline, or have run. So many have left the queues and
+    /// met no worker.
+    pub(crate) fn queued_tombstones(&self, met_no_worker: u64) -> u64 {
+        let gone = self.tombstones + met_no_worker;
+        self.joins.saturating_sub(gone)
+    }
+
     pub(crate) fn add(&mut self, other: Counts) {
         self.completed += other.completed;
         self.panicked += other.panicked;
