@@ -7,7 +7,9 @@
     reason = "a test stands outside: it uses std's threads and channels beside what it tests"
 )]
 
-use millpond::executor::{ExecutorExt, Lifecycle, RejectReason};
+use millpond::executor::{Executor, ExecutorExt, Lifecycle, RejectReason};
+use millpond::forkjoin::ForkJoinPool;
+use millpond::manage::Managed;
 use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 use millpond::queue::FifoQueue;
 use millpond::schedule::ScheduledPool;
@@ -15,9 +17,9 @@ use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::{Clock, ManualClock};
 use millpond_testkit::watch;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::sync_channel;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// So many may fail in a row before there are pauses.
@@ -216,4 +218,84 @@ fn submitters_that_wait_for_room_request_another_worker_now_and_then() {
         assert_eq!(submitter.join().unwrap(), 7);
     }
     pool.close().unwrap();
+}
+
+/// Its threads die before their first step, when they are told to.
+#[derive(Debug)]
+struct Stillborn(Mutex<Option<Receiver<()>>>);
+
+impl ThreadFactory for Stillborn {
+    fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
+        let told = self.0.lock().unwrap().take();
+        Threads::named("stillborn").start(Box::new(move || {
+            if let Some(told) = told {
+                told.recv().unwrap();
+            }
+            drop(body);
+        }))
+    }
+}
+
+/// Says when its destructor begins, and waits there.
+struct SlowToDrop {
+    began: SyncSender<()>,
+    go_on: Receiver<()>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Drop for SlowToDrop {
+    fn drop(&mut self) {
+        self.began.send(()).unwrap();
+        self.go_on.recv().unwrap();
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+}
+
+/// END-4
+fn ends_after_the_task_whose_thread_died<P>(build: impl FnOnce(Stillborn, Arc<AtomicUsize>) -> P)
+where
+    P: Executor + Lifecycle + Managed,
+{
+    let _watch = watch();
+    let (die, told) = sync_channel(1);
+    let (began, has_begun) = sync_channel(1);
+    let (let_go, go_on) = sync_channel(1);
+    let (is_over, events) = <(Arc<AtomicBool>, Arc<AtomicUsize>)>::default();
+    let pool = build(Stillborn(Mutex::new(Some(told))), Arc::clone(&events));
+    let slow = SlowToDrop {
+        began,
+        go_on,
+        is_over: Arc::clone(&is_over),
+    };
+    pool.execute(move || drop(slow)).unwrap();
+    die.send(()).unwrap();
+    has_begun.recv().unwrap();
+    pool.shutdown();
+    let soon = pool.await_termination_timeout(Duration::from_millis(20));
+    assert!(!soon.unwrap(), "the closure is still being dropped");
+    assert!(!pool.is_terminated());
+    let_go.send(()).unwrap();
+    pool.await_termination().unwrap();
+    assert!(is_over.load(Ordering::SeqCst));
+    let books = pool.engine_snapshot();
+    assert_eq!((books.submitted, books.cancelled), (1, 1), "{books}");
+    assert_eq!(events.load(Ordering::SeqCst), 1, "a dropped task is told");
+}
+
+#[test]
+fn a_pool_ends_after_the_task_whose_thread_died_before_its_first_step() {
+    ends_after_the_task_whose_thread_died(|threads, events| {
+        let mill = ThreadPool::builder("mill").core(1).max(1).threads(threads);
+        let mill = mill.on_event(move |_| _ = events.fetch_add(1, Ordering::SeqCst));
+        mill.build().unwrap()
+    });
+}
+
+#[test]
+fn a_fork_join_pool_ends_after_the_task_whose_thread_died_before_its_first_step() {
+    ends_after_the_task_whose_thread_died(|threads, events| {
+        let mill = ForkJoinPool::builder("mill").parallelism(1);
+        let mill = mill.on_event(move |_| _ = events.fetch_add(1, Ordering::SeqCst));
+        mill.threads(threads).build().unwrap()
+    });
 }

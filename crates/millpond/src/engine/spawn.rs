@@ -18,12 +18,12 @@
 //! - **SPAWN-3** A worker that dies of a panic looks into the queue after it was uncounted, as a leaving one does. It
 //!   cannot stay, so it starts another worker ([`Spawn::replace_dead_worker`]).
 //! - **SPAWN-4** If a thread dies before its first step although its factory has accepted it, the task that it was
-//!   started for is cancelled with it. Each task that relied on the worker gets an attempt of its own. So a factory
+//!   started for is cancelled with it, before the engine can end (END-4). Each task that relied on the worker gets an attempt of its own. So a factory
 //!   whose threads all die costs as many threads as tasks, and no more ([`Spawn::worker_never_started`]).
 
 use super::ctl::{AtomicCtl, Ctl};
 use super::starts::Starts;
-use super::termination::{self, Terminates};
+use super::termination::{self, Hold, Terminates};
 use super::workers::{Worker, WorkerPart, Workers};
 use crate::manage::RunState;
 use crate::queue::end_push_for_self;
@@ -190,6 +190,10 @@ pub(crate) trait Spawn: WorkerEngine {
             let is_refused = self.start_pause().is_some()
                 || matches!(self.add_worker(None, 1), Err((_, NotAdded::Failed(_))));
             if is_refused {
+                // END-4: before the task leaves the queue.
+                let Some(_hold) = Hold::unless_stopped(&**self) else {
+                    return;
+                };
                 let tasks = self.take_queued();
                 if tasks.is_empty() {
                     return;
@@ -287,7 +291,14 @@ impl<E: WorkerEngine> Drop for WorkerGuard<E> {
             self.uncount();
             engine.worker_uncounted();
         }
-        let removed = engine.with_workers(|workers| workers.remove(&self.worker));
+        let removed = engine.with_workers(|workers| {
+            // END-4: what relied on this worker may have to be cancelled.
+            if is_cut_short {
+                workers.hold();
+            }
+            workers.remove(&self.worker)
+        });
+        let hold = is_cut_short.then(|| Hold::of(&**engine));
         drop(removed);
         if self.worker.mark_dead() {
             let _ = catch_panic::call(|| engine.worker_never_started(&self.worker));
@@ -295,6 +306,7 @@ impl<E: WorkerEngine> Drop for WorkerGuard<E> {
             let _ = catch_panic::call(|| engine.replace_dead_worker());
         }
         engine.worker_exited();
+        drop(hold);
         termination::try_terminate(&**engine);
     }
 }

@@ -12,6 +12,10 @@
 //! - **END-2** One thread moves the control word to TIDYING, under the registry's lock and with no worker registered
 //!   (CTL-3). It alone calls the hook and announces the end.
 //! - **END-3** A wait without a deadline inside a task of the engine is an error: the end would wait for the task.
+//! - **END-4** A thread that has an accepted task in hand which is in no queue any more, and which no worker runs, keeps
+//!   the engine from its end by a [`Hold`] until the task is over and in the books. It takes the hold under the
+//!   registry's lock, while the engine cannot have ended: the task is still queued, or the dead worker that it was given
+//!   to is still registered. So whoever has waited for the end finds closures dropped, books closed and events told.
 //!
 //! An engine without a control word implements [`Terminates`] alone, and decides by itself when it is over.
 
@@ -114,6 +118,44 @@ pub(crate) fn try_terminate<E: WorkerEngine>(engine: &E) {
     drop(inside);
     engine.ctl().advance_to(RunState::Terminated);
     engine.termination().announce();
+}
+
+/// Keeps an engine from its end, on this thread, until it is dropped (END-4).
+pub(super) struct Hold<'a, E: WorkerEngine> {
+    engine: &'a E,
+    /// END-3: destructors of tasks run here.
+    inside: Option<Inside>,
+}
+
+impl<'a, E: WorkerEngine> Hold<'a, E> {
+    /// For a caller that has just called [`Workers::hold`](super::Workers::hold).
+    pub(super) fn of(engine: &'a E) -> Self {
+        Hold {
+            engine,
+            inside: Some(Inside::of(engine)),
+        }
+    }
+
+    /// None if the engine was stopped: then the stop takes what is queued.
+    pub(super) fn unless_stopped(engine: &'a E) -> Option<Self> {
+        let is_held = engine.with_workers(|workers| {
+            let may = engine.ctl().read().runs_queued_tasks();
+            if may {
+                workers.hold();
+            }
+            may
+        });
+        is_held.then(|| Hold::of(engine))
+    }
+}
+
+impl<E: WorkerEngine> Drop for Hold<'_, E> {
+    fn drop(&mut self) {
+        drop(self.inside.take());
+        self.engine.with_workers(|workers| workers.release());
+        // END-1
+        try_terminate(self.engine);
+    }
 }
 
 /// What the handles of an engine share and its workers do not: when it drops, no handle is left, and the engine is

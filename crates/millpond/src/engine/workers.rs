@@ -182,6 +182,8 @@ pub(crate) struct Workers<P: WorkerPart> {
     next: u64,
     workers: BTreeMap<u64, Arc<Worker<P>>>,
     extras: BTreeMap<u64, Arc<Worker<P>>>,
+    /// Threads that keep the engine from its end (END-4).
+    holds: usize,
     largest: usize,
     exited: P::Totals,
 }
@@ -192,6 +194,7 @@ impl<P: WorkerPart> Default for Workers<P> {
             next: 0,
             workers: BTreeMap::new(),
             extras: BTreeMap::new(),
+            holds: 0,
             largest: 0,
             exited: P::Totals::default(),
         }
@@ -253,9 +256,18 @@ impl<P: WorkerPart> Workers<P> {
         self.iter().chain(self.extras.values()).cloned().collect()
     }
 
-    /// Whether no worker and no extra thread is left.
+    /// END-4. Each call needs one of [`release`](Workers::release).
+    pub(super) fn hold(&mut self) {
+        self.holds += 1;
+    }
+
+    pub(super) fn release(&mut self) {
+        self.holds -= 1;
+    }
+
+    /// Whether no worker and no extra thread is left, and no thread keeps the engine from its end.
     pub(crate) fn is_empty(&self) -> bool {
-        self.workers.is_empty() && self.extras.is_empty()
+        self.workers.is_empty() && self.extras.is_empty() && self.holds == 0
     }
 
     /// The largest number of workers that there has been.

@@ -121,7 +121,7 @@ pub(super) const TABLE: ParameterTable<Settings> = ParameterTable(&[
         unit: None,
         default: |_| Some(DEFAULT_KEEP_ALIVE.into()),
         is_live: true,
-        help: "How long a worker without work stays.",
+        help: "How long a worker without work stays; 584 years and more are for ever.",
         advice: "",
         get: |settings| settings.keep_alive.into(),
         set: |settings, value| set(&mut settings.keep_alive, value.as_duration()),

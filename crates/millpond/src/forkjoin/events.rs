@@ -72,8 +72,13 @@ impl fmt::Display for ForkJoinEvent {
                 max_spares,
             } => write!(
                 f,
-                "{pool}: {blocked} workers are blocked and work waits, but there are no more than {max_spares} spares. \
-                 It waits until a worker comes back: raise max_spares, or block less in this pool"
+                "{pool}: {blocked} {} blocked and work waits, but there are no more than {max_spares} spares. \
+                 It waits until a worker comes back: raise max_spares, or block less in this pool",
+                if *blocked == 1 {
+                    "worker is"
+                } else {
+                    "workers are"
+                }
             ),
             ForkJoinEvent::LostWakeup { pool, queued } => write!(
                 f,

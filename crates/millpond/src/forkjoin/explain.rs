@@ -32,8 +32,10 @@ fn explain(now: &ForkJoinSnapshot, health: &Health, workers: &[WorkerView]) -> S
     sentences.join(" ")
 }
 
-fn queued(now: &ForkJoinSnapshot) -> usize {
-    now.queued_outside + now.queued_by_worker.iter().sum::<usize>()
+/// What is queued and has yet to run.
+pub(super) fn queued(now: &ForkJoinSnapshot) -> usize {
+    let all = now.queued_outside + now.queued_by_worker.iter().sum::<usize>();
+    all.saturating_sub(now.queued_joined)
 }
 
 fn situation(now: &ForkJoinSnapshot) -> String {

@@ -108,8 +108,9 @@ impl ForkJoinEngine {
         given_up
     }
 
-    /// Tasks were taken out of a queue, not by a worker. They may have been the last that a shutdown waits for (END-1).
-    fn tasks_removed(&self) {
+    /// Tasks or jobs were taken out of a queue, not by a worker. They may have been the last that a shutdown waits for
+    /// (END-1).
+    pub(super) fn tasks_removed(&self) {
         self.quiescence.wake_all();
         if self.is_shut_down() {
             self.wake_all();

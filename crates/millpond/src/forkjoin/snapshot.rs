@@ -50,11 +50,13 @@ pub struct ForkJoinSnapshot {
     pub searching: usize,
     /// The most workers that there have been.
     pub largest: usize,
-    /// What waits in the queue from outside.
-    pub queued_outside: usize,
-    /// What waits in the deque of each worker. A task that was cancelled, or that a worker joined and ran before its turn,
+    /// What waits in the queue from outside. A task that was cancelled, or that a worker joined and ran before its turn,
     /// may count until a worker comes to it.
+    pub queued_outside: usize,
+    /// What waits in the deque of each worker, likewise.
     pub queued_by_worker: Vec<usize>,
+    /// What of these a worker joined, and runs or has run before its turn.
+    pub queued_joined: usize,
     /// Tasks that run, those that run inside of others included; jobs of joins and scopes are none.
     pub running: usize,
     /// Tasks that were accepted.
@@ -130,6 +132,7 @@ impl Details for ForkJoinSnapshot {
                 "queued_by_workers",
                 self.queued_by_worker.iter().sum::<usize>(),
             ),
+            Measurement::new("queued_joined", self.queued_joined),
             Measurement::new("ran_elsewhere", self.ran_elsewhere),
             Measurement::new("expired", self.expired),
             Measurement::new("handed_back", self.handed_back),
@@ -166,6 +169,7 @@ impl ForkJoinEngine {
             queued_outside: 0,
             queued_by_worker: Vec::new(),
             running: 0,
+            queued_joined: 0,
             submitted: 0,
             rejected: rare.rejected.get(),
             completed: 0,
@@ -212,6 +216,8 @@ impl ForkJoinEngine {
             .collect();
         snapshot.running = busy + counts.nested() as usize;
         let removed = &self.removed;
+        let tombstones = counts.queued_tombstones(removed.tombstones.get());
+        snapshot.queued_joined = usize::try_from(tombstones).unwrap_or(usize::MAX);
         snapshot.ran_elsewhere = counts.elsewhere + removed.elsewhere.get();
         snapshot.completed = counts.completed + snapshot.ran_elsewhere;
         // A panic on a joining thread is counted before its task has left the queue.

@@ -42,6 +42,7 @@ impl ForkJoinEngine {
         // There is no worker. What others have pushed meanwhile gets an attempt of its own.
         let own = self.remove_tasks(1, &mut |task| identity.is(task)).pop();
         self.recover_failed_spawn();
+        self.tasks_removed();
         match own {
             None => Ok(()),
             Some(task) => {
@@ -65,6 +66,7 @@ impl ForkJoinEngine {
         if self.signal().is_err() {
             drop(self.outside.take_job(id));
             self.recover_failed_spawn();
+            self.tasks_removed();
         } else {
             self.rare.installed.add(1);
         }

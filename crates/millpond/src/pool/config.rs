@@ -15,6 +15,7 @@ pub(super) use live::{ColdConfig, LiveConfig};
 
 use super::{RejectionPolicy, ThreadPool};
 use crate::adapt::CoDel;
+use crate::engine::metrics::MAX_LABELS;
 use crate::engine::watchdog::{RunWarning, SHORTEST_LIMIT};
 use crate::machine::Machine;
 use crate::manage::{
@@ -157,7 +158,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         unit: None,
         default: |_| Some(DEFAULT_KEEP_ALIVE.into()),
         is_live: true,
-        help: "How long an idle worker above the core stays.",
+        help: "How long an idle worker above the core stays; 584 years and more are for ever.",
         advice: "",
         get: |config| config.keep_alive.into(),
         set: |config, value| set(&mut config.keep_alive, value.as_duration()),
@@ -314,7 +315,10 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
     },
     ParameterSpec {
         name: "max_task_names",
-        kind: OPTIONAL_COUNT,
+        kind: ValueType::Optional(&ValueType::Integer {
+            min: 0,
+            max: MAX_LABELS as u64,
+        }),
         unit: Some("names"),
         default: |_| Some(DEFAULT_TASK_NAMES.into()),
         is_live: false,

@@ -279,8 +279,7 @@ impl PoolEngine {
         let overload = self.shedder.settings();
         let seen = left + counts.begun + firsts as u64 + queued as u64;
         // The tombstone of a task that a worker runs inline, or has run, is still in the queue.
-        let gone = (counts.tombstones + self.removed.tombstones.get()).min(counts.joins);
-        let tombstones = counts.joins - gone;
+        let tombstones = counts.queued_tombstones(self.removed.tombstones.get());
         PoolSnapshot {
             state: word.state(),
             capacity,

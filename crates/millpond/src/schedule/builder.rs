@@ -58,7 +58,8 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
         }
     }
 
-    /// The pool's name, in events and snapshots. Default: `scheduled`, also if it is empty.
+    /// The pool's name, in events and snapshots. Default: `scheduled`, also if it is empty, because
+    /// [`build`](Self::build) cannot fail.
     ///
     /// ```
     /// use millpond::executor::Lifecycle;

@@ -3,6 +3,8 @@
 use crate::{fib, pool};
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::forkjoin::ForkJoinPool;
+use millpond::manage::Managed;
+use millpond::task::TaskHandle;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::Duration;
@@ -162,4 +164,30 @@ fn a_task_that_a_thread_outside_joins_and_runs_itself_counts_as_completed() {
     let now = pool.snapshot();
     assert_eq!((now.submitted, now.completed, now.cancelled), (2, 2, 0));
     assert_eq!(now.ran_elsewhere, 1);
+}
+
+#[test]
+fn a_task_that_was_joined_before_its_turn_is_completed_and_not_queued() {
+    let pool = ForkJoinPool::builder("mill").parallelism(1).max_spares(0);
+    let pool = pool.build().unwrap();
+    let (give, take) = mpsc::channel::<TaskHandle<u32>>();
+    let (joined, has_joined) = mpsc::channel();
+    let (let_go, go_on) = mpsc::channel();
+    let joins = pool.submit(move || {
+        assert_eq!(take.recv().unwrap().join().unwrap(), 5);
+        joined.send(()).unwrap();
+        go_on.recv().unwrap();
+    });
+    give.send(pool.submit(|| 5).unwrap()).unwrap();
+    has_joined.recv().unwrap();
+    let books = pool.engine_snapshot();
+    assert_eq!((books.submitted, books.completed), (2, 1), "{books}");
+    assert_eq!(books.queued, 0, "{books}");
+    assert_eq!(pool.snapshot().queued_joined, 1);
+    let_go.send(()).unwrap();
+    joins.unwrap().join().unwrap();
+    pool.close().unwrap();
+    let books = pool.engine_snapshot();
+    assert_eq!((books.completed, books.queued), (2, 0), "{books}");
+    assert_eq!(pool.snapshot().queued_joined, 0);
 }

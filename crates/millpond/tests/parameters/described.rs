@@ -248,3 +248,15 @@ fn the_guide_lists_every_parameter_of_a_pool() {
         assert!(guide.contains(&row), "docs/guide/pools.md lacks\n{row}");
     }
 }
+
+/// A range that a builder exceeds is the range that is described: what is more becomes its end.
+#[test]
+fn a_pool_that_is_to_measure_any_number_of_names_measures_as_many_as_are_described() {
+    let pool = pool().max_task_names(usize::MAX).build().unwrap();
+    let all = pool.parameters();
+    let names = all.iter().find(|each| each.name == "max_task_names");
+    let names = names.unwrap();
+    assert_eq!(names.value, Value::from(65_535_usize));
+    assert_eq!(names.kind.check(&names.value), Ok(()));
+    assert!(names.kind.check(&Value::from(65_536_usize)).is_err());
+}

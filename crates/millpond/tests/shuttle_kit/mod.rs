@@ -12,7 +12,7 @@
 
 use super::shuttle_drive;
 use millpond::executor::{
-    ExecutorExt, Lifecycle, RejectReason, Rejected, SaturationPolicy, ThreadPerTask,
+    Executor, ExecutorExt, Lifecycle, RejectReason, Rejected, SaturationPolicy, ThreadPerTask,
 };
 use millpond::manage::RunState;
 use millpond::pool::{PoolBuilder, PoolSnapshot, Queue, ThreadPool};
@@ -364,4 +364,41 @@ impl ThreadFactory for Moody {
             self.threads.start(body)
         }
     }
+}
+
+/// A factory whose threads die before their first step.
+#[derive(Debug)]
+pub(crate) struct Stillborn;
+
+impl ThreadFactory for Stillborn {
+    fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
+        Threads::named("stillborn").start(Box::new(move || drop(body)))
+    }
+}
+
+/// What a task owns whose thread dies before its first step while the pool is shut down: whoever has waited for the end
+/// finds it dropped (END-4).
+pub(crate) fn end_while_threads_die<P>(pool: &P)
+where
+    P: Executor + Lifecycle + Clone + Send + 'static,
+{
+    struct Owned(Arc<AtomicBool>);
+    impl Drop for Owned {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+    let other = pool.clone();
+    let thread = thread::spawn(move || {
+        other.shutdown();
+        other.await_termination().unwrap();
+    });
+    let is_dropped = Arc::new(AtomicBool::new(false));
+    let owned = Owned(Arc::clone(&is_dropped));
+    let handle = pool.submit(move || drop(owned));
+    pool.await_termination().unwrap();
+    if let Ok(handle) = handle {
+        assert!(is_dropped.load(Ordering::SeqCst) && handle.is_finished());
+    }
+    thread.join().unwrap();
 }

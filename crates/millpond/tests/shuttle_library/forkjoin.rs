@@ -4,7 +4,7 @@
 //! deadlock, which shuttle reports with its schedule.
 
 use crate::shuttle_drive;
-use crate::shuttle_kit::{KEEP_ALIVE, pct};
+use crate::shuttle_kit::{KEEP_ALIVE, Stillborn, end_while_threads_die, pct};
 use millpond::executor::{ExecutorExt, Lifecycle};
 use millpond::forkjoin::{self, ForkJoinBuilder, ForkJoinPool, HelpPolicy};
 use millpond::queue::{BlockingQueue, FifoQueue};
@@ -220,4 +220,9 @@ fn tasks_that_await_quiescence_let_each_other_through() {
         }
         end(&pool);
     });
+}
+
+#[test]
+fn the_end_waits_for_a_task_whose_thread_died_before_its_first_step() {
+    pct(|| end_while_threads_die(&builder(1).0.threads(Stillborn).build().unwrap()));
 }

@@ -8,7 +8,8 @@
 )]
 
 use crate::shuttle_kit::{
-    Books, Brought, Gate, KEEP_ALIVE, Moody, Why, bringers, join_all, pct, pool, until_interrupted,
+    Books, Brought, Gate, KEEP_ALIVE, Moody, Stillborn, Why, bringers, end_while_threads_die,
+    join_all, pct, pool, until_interrupted,
 };
 use millpond::executor::Lifecycle;
 use millpond::manage::Growth;
@@ -322,4 +323,12 @@ fn a_shutdown_beside_threads_that_fail_ends_the_pool() {
 #[test]
 fn a_shutdown_of_a_pool_that_gets_no_thread_ends_it() {
     pct(|| end_without_threads(u32::MAX, false));
+}
+
+#[test]
+fn the_end_waits_for_a_task_whose_thread_died_before_its_first_step() {
+    pct(|| {
+        let (builder, _hand) = pool(1, 1, Queue::bounded(1));
+        end_while_threads_die(&builder.threads(Stillborn).build().unwrap());
+    });
 }

@@ -112,16 +112,20 @@ impl WorkerStats {
         self.is_busy.load(Ordering::Relaxed)
     }
 
+    /// A task that panicked, or that was cancelled while it ran, is counted as such before it is counted as completed. It
+    /// is shown when it is both: what is shown of them is never more than `completed`. The lesser of two numbers that
+    /// never fall never falls.
     pub(crate) fn counts(&self) -> Counts {
+        let completed = self.completed.get();
         Counts {
-            completed: self.completed.get(),
-            panicked: self.panicked.get(),
+            completed,
+            panicked: self.panicked.get().min(completed),
             cancelled: self.cancelled.get(),
             expired: self.expired.get(),
             shed: self.shed.get(),
             spent: self.spent.get(),
             elsewhere: self.elsewhere.get(),
-            unwanted: self.unwanted.get(),
+            unwanted: self.unwanted.get().min(completed),
             joins: self.joins.get(),
             joined: self.joined.get(),
             tombstones: self.tombstones.get(),
@@ -169,6 +173,13 @@ impl Counts {
         self.joins.saturating_sub(self.joined) + self.nested.saturating_sub(self.nested_over)
     }
 
+    /// Tombstones that are still queued, of tasks that workers run inline, or have run. So many have left the queues and
+    /// met no worker.
+    pub(crate) fn queued_tombstones(&self, met_no_worker: u64) -> u64 {
+        let gone = self.tombstones + met_no_worker;
+        self.joins.saturating_sub(gone)
+    }
+
     pub(crate) fn add(&mut self, other: Counts) {
         self.completed += other.completed;
         self.panicked += other.panicked;
@@ -208,5 +219,22 @@ impl Counter {
     /// Counts from 0 again.
     pub(crate) fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_that_has_panicked_is_not_shown_as_that_before_it_is_shown_as_completed() {
+        let stats = WorkerStats::default();
+        stats.panicked.add(1);
+        stats.unwanted.add(1);
+        let between = stats.counts();
+        assert_eq!((between.panicked, between.unwanted), (0, 0));
+        stats.completed.add(2);
+        let after = stats.counts();
+        assert_eq!((after.completed, after.panicked, after.unwanted), (2, 1, 1));
     }
 }

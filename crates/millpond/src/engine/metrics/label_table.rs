@@ -43,6 +43,9 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// No table has more labels, beside that of the others.
+pub(crate) const MAX_LABELS: usize = u16::MAX as usize;
+
 /// A label that was not in use for this long may lose its place.
 pub(super) const IDLE: Duration = Duration::from_secs(60);
 
@@ -107,7 +110,7 @@ pub(crate) struct KnownLabel {
 impl LabelTable {
     /// At most `max` labels, others not counted.
     pub(crate) fn new(max: usize) -> Self {
-        let max = max.min(usize::from(u16::MAX));
+        let max = max.min(MAX_LABELS);
         LabelTable {
             max,
             round: CachePadded::new(AtomicU64::new(0)),

@@ -49,6 +49,6 @@ pub use values::{Metrics, TaskMetrics, Usage};
 pub(crate) use counts::{Counter, Counts, WorkerStats};
 pub(crate) use label::LabelId;
 pub(crate) use label_metrics::LabelSums;
-pub(crate) use label_table::LabelTable;
+pub(crate) use label_table::{LabelTable, MAX_LABELS};
 pub(crate) use recorder::{LiveRecorder, NoRecorder, Recorder, RecorderState, Target, TaskStart};
 pub(crate) use worker::{RunningTask, WorkerMetrics};

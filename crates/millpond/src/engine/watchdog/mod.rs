@@ -420,7 +420,8 @@ fn hold_timer<E: Supervised>(engine: &E) {
     }
     let mut hold = engine.clock().hold_timer().ok();
     let mut state = watchdog.state.lock();
-    if wants_it(&state) {
+    // The limits again: one may have been removed meanwhile, and who removes it lets go of the hold that it finds.
+    if wants_it(&state) && watchdog.has_limits() {
         state.hold = hold.take();
     }
     drop(state);
