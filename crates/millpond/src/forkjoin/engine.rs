@@ -106,7 +106,9 @@ pub(super) struct ForkJoinEngine {
 /// Events that are counted at once by whichever thread sees them.
 #[derive(Debug, Default)]
 pub(super) struct RareStats {
-    /// Tasks that were pushed and taken back, because there was no thread to run them.
+    /// Accepted tasks that their queue did not count, because there was no worker when they came.
+    pub(super) submitted: Counter,
+    /// Counted tasks that were taken back, because there was no thread to run them any more.
     pub(super) taken_back: Counter,
     pub(super) rejected: Counter,
     pub(super) installed: Counter,
@@ -298,7 +300,8 @@ impl ForkJoinEngine {
     pub(super) fn submitted(&self) -> u64 {
         let taken_back = self.rare.taken_back.get();
         let inside: u64 = self.slots.iter().map(|slot| slot.deque.pushed()).sum();
-        (self.outside.pushed() + inside).saturating_sub(taken_back)
+        let counted = self.outside.pushed() + inside;
+        (counted + self.rare.submitted.get()).saturating_sub(taken_back)
     }
 
     /// Gives memory back to the system that a burst of tasks took, and that is not needed now (DEPOT-3).

@@ -53,7 +53,7 @@ struct Stripe {
 struct End {
     items: Mutex<Items>,
     len: AtomicUsize,
-    /// Tasks that were pushed here ever. Written under the lock.
+    /// Tasks that were pushed here and counted, ever. Written under the lock.
     pushed: Count,
 }
 
@@ -78,7 +78,7 @@ impl Outside {
         self.stripes.iter().all(Stripe::is_empty)
     }
 
-    /// How many tasks were ever pushed.
+    /// How many tasks were pushed and counted, ever.
     pub(super) fn pushed(&self) -> u64 {
         let pushed = self.stripes.iter().map(|stripe| stripe.back.pushed.get());
         pushed.sum()
@@ -91,17 +91,21 @@ impl Outside {
         }
     }
 
-    /// Adds a task, unless `is_open` says no (OUTSIDE-2).
-    pub(super) fn push_task(&self, task: Task, is_open: impl FnOnce() -> bool) -> Result<(), Task> {
+    /// Adds a task if `admit` says something (OUTSIDE-2), and counts it if that is true. Returns whether it was counted.
+    pub(super) fn push_task(
+        &self,
+        task: Task,
+        admit: impl FnOnce() -> Option<bool>,
+    ) -> Result<bool, Task> {
         let back = &self.own_stripe().back;
         let mut items = back.items.lock();
-        if !is_open() {
+        let Some(is_counted) = admit() else {
             return Err(task);
-        }
+        };
         items.push_back(Item::Task(task));
-        back.pushed.add(1);
+        back.pushed.add(u64::from(is_counted));
         back.len.store(items.len(), Ordering::Relaxed);
-        Ok(())
+        Ok(is_counted)
     }
 
     /// Adds a job, unless `is_open` says no (OUTSIDE-2).

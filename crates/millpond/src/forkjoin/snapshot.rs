@@ -5,9 +5,8 @@
 //!   submitted = completed + cancelled + queued tasks + running tasks      at rest
 //! ```
 //!
-//! A task is counted as submitted by the queue that takes it, before the call returns; `submitted` is never shown below
-//! the tasks that are over. If no thread can be started for it, it is counted out again, and rejected, before the call
-//! returns.
+//! A task is counted as submitted by the queue that takes it, before the call returns; if there is no worker then, when one
+//! has been started. `submitted` is never shown below the tasks that are over.
 //!
 //! Jobs of joins and scopes are in no book: they are parts of a task, and there may be a billion of them. What comes from
 //! outside by `install` is counted by itself (`installed`), and its joins are not.

@@ -24,19 +24,34 @@ impl ForkJoinEngine {
             self.arm_watchdog();
         }
         let identity = Identity::give(&task, Some(self.tombstones.tag()), &self.timestamps);
-        // FORKJOIN-3
-        let is_open = || self.ctl().read().is_running();
+        // FORKJOIN-3. While there is no worker a task is counted when one has been started for it, or it would have to be
+        // counted out again.
+        let admit = || {
+            let ctl = self.ctl().read();
+            ctl.is_running().then(|| ctl.workers() > 0)
+        };
         let pushed = Context::with_current(|here| match here {
             Some(here) if Arc::ptr_eq(&here.engine, self) => {
-                here.slot().deque.push_task(task, is_open)
+                let is_open = || admit().is_some();
+                let pushed = here.slot().deque.push_task(task, is_open);
+                pushed.map(|()| true)
             }
-            _ => self.outside.push_task(task, is_open),
+            _ => self.outside.push_task(task, admit),
         });
-        if let Err(task) = pushed {
-            task.detach();
-            return reject(task, RejectReason::ShutDown);
-        }
+        let is_counted = match pushed {
+            Ok(is_counted) => is_counted,
+            Err(task) => {
+                task.detach();
+                return reject(task, RejectReason::ShutDown);
+            }
+        };
+        let count_late = || {
+            if !is_counted {
+                self.rare.submitted.add(1);
+            }
+        };
         let Err(error) = self.signal() else {
+            count_late();
             return Ok(());
         };
         // There is no worker. What others have pushed meanwhile gets an attempt of its own.
@@ -44,9 +59,14 @@ impl ForkJoinEngine {
         self.recover_failed_spawn();
         self.tasks_removed();
         match own {
-            None => Ok(()),
+            None => {
+                count_late();
+                Ok(())
+            }
             Some(task) => {
-                self.rare.taken_back.add(1);
+                if is_counted {
+                    self.rare.taken_back.add(1);
+                }
                 task.detach();
                 reject(task, RejectReason::SpawnFailed(error))
             }
