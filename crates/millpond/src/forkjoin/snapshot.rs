@@ -88,6 +88,10 @@ pub struct ForkJoinSnapshot {
     pub parks: u64,
     /// How often a worker was woken for work.
     pub wakes: u64,
+    /// Cycles of tasks that joined each other, and of which one got an error instead of waiting for ever.
+    pub deadlocks: u64,
+    /// Tasks without a handle that were accepted and dropped before they ran.
+    pub dropped_detached: u64,
     /// Attempts to start a thread that failed.
     pub thread_failures: u64,
     /// Failures of these since the last thread that started.
@@ -134,6 +138,8 @@ impl Details for ForkJoinSnapshot {
             Measurement::new("spares_exhausted", self.spares_exhausted),
             Measurement::new("parks", self.parks),
             Measurement::new("wakes", self.wakes),
+            Measurement::new("deadlocks", self.deadlocks),
+            Measurement::new("dropped_detached", self.dropped_detached),
             Measurement::new("thread_failures", self.thread_failures),
             Measurement::new("failed_starts_in_a_row", self.failed_starts_in_a_row),
         ]
@@ -175,6 +181,8 @@ impl ForkJoinEngine {
             spares_exhausted: self.spares.exhausted.get(),
             parks: 0,
             wakes: rare.wakes.get(),
+            deadlocks: rare.deadlocks.get(),
+            dropped_detached: rare.dropped_detached.get(),
             thread_failures: self.starts.failures.get(),
             failed_starts_in_a_row: self.starts.failed_in_a_row.get(),
         };
