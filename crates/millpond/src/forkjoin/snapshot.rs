@@ -152,7 +152,7 @@ impl ForkJoinEngine {
         let rare = &self.rare;
         let mut snapshot = ForkJoinSnapshot {
             name: self.name.to_string(),
-            state: ctl.state(),
+            state: self.shown(ctl),
             parallelism: self.parallelism(),
             workers: 0,
             active: 0,
@@ -186,32 +186,32 @@ impl ForkJoinEngine {
             thread_failures: self.starts.failures.get(),
             failed_starts_in_a_row: self.starts.failed_in_a_row.get(),
         };
-        if self.is_forked() {
-            // Its workers are in the parent, and one of them may hold a lock.
-            snapshot.submitted = rare.submitted.get();
-            return snapshot;
-        }
-        let (counts, forks, largest) =
-            self.with_workers(|workers| (workers.counts(), workers.forks(), workers.largest()));
-        let idle = self.sleep.read();
-        snapshot.workers = ctl.workers();
-        snapshot.active = ctl.workers().saturating_sub(idle.count() + idle.waiting());
-        snapshot.blocked = idle.blocked();
-        snapshot.joining = idle.joining();
-        snapshot.spares = ctl.workers().saturating_sub(snapshot.parallelism);
-        snapshot.sleeping = idle.sleeping();
-        snapshot.searching = idle.searching();
+        let counted = self
+            .read_workers(|workers| (workers.counts(), workers.forks(), workers.largest()))
+            .unwrap_or_default();
+        let (counts, forks, largest) = counted;
         snapshot.largest = largest;
-        snapshot.queued_outside = self.outside.len();
-        snapshot.queued_by_worker = self
-            .slots
-            .iter()
-            .filter(|slot| slot.is_taken())
-            .map(|slot| slot.deque.len())
-            .collect();
+        // In a child, nothing is queued and nothing runs.
+        if !self.is_forked() {
+            let idle = self.sleep.read();
+            snapshot.workers = ctl.workers();
+            snapshot.active = ctl.workers().saturating_sub(idle.count() + idle.waiting());
+            snapshot.blocked = idle.blocked();
+            snapshot.joining = idle.joining();
+            snapshot.spares = ctl.workers().saturating_sub(snapshot.parallelism);
+            snapshot.sleeping = idle.sleeping();
+            snapshot.searching = idle.searching();
+            snapshot.queued_outside = self.outside.len();
+            snapshot.queued_by_worker = self
+                .slots
+                .iter()
+                .filter(|slot| slot.is_taken())
+                .map(|slot| slot.deque.len())
+                .collect();
+            let tombstones = counts.queued_tombstones(self.removed.tombstones.get());
+            snapshot.queued_joined = usize::try_from(tombstones).unwrap_or(usize::MAX);
+        }
         let removed = &self.removed;
-        let tombstones = counts.queued_tombstones(removed.tombstones.get());
-        snapshot.queued_joined = usize::try_from(tombstones).unwrap_or(usize::MAX);
         snapshot.ran_elsewhere = counts.elsewhere + removed.elsewhere.get();
         snapshot.completed = counts.completed + snapshot.ran_elsewhere;
         snapshot.panicked = counts.panicked;
