@@ -13,8 +13,9 @@
 use millpond::executor::{
     Executor, ExecutorExt, Lifecycle, RejectReason, SerialExecutor, ThreadPerTask,
 };
+use millpond::forkjoin::ForkJoinPool;
 use millpond::interrupt;
-use millpond::manage::Patch;
+use millpond::manage::{EngineSnapshot, Managed, Parameter, Patch, RunState};
 use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 use millpond::preset;
 use millpond::queue::{AsyncQueue, DelayQueue};
@@ -428,4 +429,77 @@ fn a_hundred_children_of_a_parent_under_load_all_end() {
         submitter.join().unwrap();
     }
     pool.close().unwrap();
+}
+
+/// In the child, whatever is done to it.
+fn has_ended(engine: &(impl Managed + Lifecycle)) -> bool {
+    let now = engine.engine_snapshot();
+    now.state == RunState::Terminated
+        && engine.is_shutdown()
+        && engine.is_terminated()
+        && (now.workers, now.queued) == (0, 0)
+}
+
+/// Books and parameters are what they were at the fork: the engine was at rest, so no lock was held.
+fn keeps_its_books(engine: impl Managed + Lifecycle) {
+    let books = |now: EngineSnapshot| (now.submitted, now.completed, now.failed, now.cancelled);
+    let values = |all: Vec<Parameter>| -> Vec<_> {
+        // The capacity is with the queue, behind its lock: in a child it is 0.
+        let all = all.into_iter().filter(|each| each.name != "capacity");
+        all.map(|each| (each.name, each.value)).collect()
+    };
+    let at_fork = (books(engine.engine_snapshot()), values(engine.parameters()));
+    assert_eq!(at_fork.0.1, 10);
+    in_child(|| {
+        let now = (books(engine.engine_snapshot()), values(engine.parameters()));
+        let had_ended = has_ended(&engine);
+        let is_refused = engine.apply(&Patch::new()).is_err();
+        engine.shutdown();
+        let is_closed = engine.close().is_ok();
+        now == at_fork && had_ended && is_refused && is_closed && has_ended(&engine)
+    });
+    assert!(!engine.is_shutdown() && !engine.is_terminated());
+    engine.close().unwrap();
+}
+
+/// Waits until the books show that ten tasks are completed.
+fn ten_tasks(engine: &impl Managed, mut run_one: impl FnMut()) {
+    (0..10).for_each(|_| run_one());
+    while engine.engine_snapshot().completed < 10 {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_pool_has_ended_in_the_child_and_keeps_its_books_and_parameters() {
+    let _alone = alone();
+    let _watch = watch();
+    let mill = pool(1);
+    mill.apply(&Patch::new().max(3)).unwrap();
+    ten_tasks(&mill, || mill.submit(|| ()).unwrap().join().unwrap());
+    keeps_its_books(mill);
+}
+
+#[test]
+fn a_scheduled_pool_has_ended_in_the_child_and_keeps_its_books_and_parameters() {
+    let _alone = alone();
+    let _watch = watch();
+    let timers = preset::scheduled("parent", 1).unwrap();
+    timers.set_max_pending(77);
+    ten_tasks(&timers, || {
+        let soon = timers.schedule(Duration::ZERO, || ()).unwrap();
+        soon.join().unwrap();
+    });
+    keeps_its_books(timers);
+}
+
+#[test]
+fn a_fork_join_pool_has_ended_in_the_child_and_keeps_its_books_and_parameters() {
+    let _alone = alone();
+    let _watch = watch();
+    let mill = ForkJoinPool::builder("parent").parallelism(1);
+    let mill = mill.build().unwrap();
+    mill.set_parallelism(2).unwrap();
+    ten_tasks(&mill, || mill.submit(|| ()).unwrap().join().unwrap());
+    keeps_its_books(mill);
 }

@@ -9,7 +9,7 @@
 
 use millpond::executor::{Executor, ExecutorExt, Lifecycle, RejectReason};
 use millpond::forkjoin::ForkJoinPool;
-use millpond::manage::Managed;
+use millpond::manage::{Managed, Measurement};
 use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 use millpond::queue::FifoQueue;
 use millpond::schedule::ScheduledPool;
@@ -279,6 +279,8 @@ where
     assert!(is_over.load(Ordering::SeqCst));
     let books = pool.engine_snapshot();
     assert_eq!((books.submitted, books.cancelled), (1, 1), "{books}");
+    let told = |each: &Measurement| each.to_string() == "dropped_detached 1";
+    assert!(books.measurements().iter().any(told));
     assert_eq!(events.load(Ordering::SeqCst), 1, "a dropped task is told");
 }
 

@@ -38,6 +38,16 @@ pub(crate) trait Terminates: Send + Sync + Sized + 'static {
     /// Whether this is a child of the process that the engine was built in. Nothing of the engine runs here.
     fn is_forked(&self) -> bool;
 
+    /// The run state that users see, if it is this one in the process that the engine was built in. In a child it has
+    /// terminated, whatever is done to it there: all engines say so.
+    fn shown_state(&self, state: impl FnOnce() -> RunState) -> RunState {
+        if self.is_forked() {
+            RunState::Terminated
+        } else {
+            state()
+        }
+    }
+
     /// Whether nothing of it runs any more. Changes before [`Termination::announce`] is called.
     fn is_over(&self) -> bool;
 

@@ -2,11 +2,12 @@
 
 use super::ForkJoinPool;
 use super::config::TABLE;
-use crate::engine::Terminates;
+use crate::engine::{Terminates, WorkerEngine};
 use crate::executor::{
     DroppedTask, EngineInternals, Executor, Internals, Lifecycle, RejectReason, Rejected,
     TerminationError, TryExecuteError,
 };
+use crate::manage::RunState;
 use crate::task::Task;
 use crate::time::{Clock, Deadline};
 use std::sync::Arc;
@@ -70,11 +71,11 @@ impl Lifecycle for ForkJoinPool {
     }
 
     fn is_shutdown(&self) -> bool {
-        self.engine.is_shut_down()
+        self.engine.shown(self.engine.ctl().read()) > RunState::Running
     }
 
     fn is_terminated(&self) -> bool {
-        !self.engine.is_common && (self.engine.is_forked() || self.engine.is_over())
+        self.engine.shown(self.engine.ctl().read()) == RunState::Terminated
     }
 
     /// The common pool never terminates. With a deadline this waits until the pool has nothing to do; it returns false.

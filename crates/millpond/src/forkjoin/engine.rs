@@ -172,6 +172,15 @@ impl ForkJoinEngine {
         self.fork_guard.is_forked()
     }
 
+    /// Reads the registry of workers. In a forked process `None` if its lock is not free: no thread will release it.
+    pub(super) fn read_workers<R>(&self, f: impl FnOnce(&mut Workers) -> R) -> Option<R> {
+        if self.is_forked() {
+            self.workers.try_lock().map(|mut workers| f(&mut workers))
+        } else {
+            Some(f(&mut self.workers.lock()))
+        }
+    }
+
     /// How many workers compute at a time.
     #[inline]
     pub(super) fn parallelism(&self) -> usize {

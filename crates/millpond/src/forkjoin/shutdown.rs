@@ -2,7 +2,7 @@
 
 use super::engine::ForkJoinEngine;
 use crate::engine::events::EventSource;
-use crate::engine::{Terminates, Termination, WorkerEngine, termination};
+use crate::engine::{Ctl, Terminates, Termination, WorkerEngine, termination};
 use crate::manage::RunState;
 use crate::task::{CancelReason, Task};
 use crate::time::{Clock, Deadline};
@@ -46,6 +46,16 @@ impl Terminates for ForkJoinEngine {
 }
 
 impl ForkJoinEngine {
+    /// The state that users see, if the control word is this one. The common pool never ends, not even in a child, where
+    /// it runs nothing.
+    pub(super) fn shown(&self, ctl: Ctl) -> RunState {
+        if self.is_common {
+            ctl.state()
+        } else {
+            self.shown_state(|| ctl.state())
+        }
+    }
+
     pub(super) fn is_shut_down(&self) -> bool {
         !self.ctl().read().is_running()
     }

@@ -92,6 +92,10 @@ pub struct ForkJoinSnapshot {
     pub parks: u64,
     /// How often a worker was woken for work.
     pub wakes: u64,
+    /// Cycles of tasks that joined each other, and of which one got an error instead of waiting for ever.
+    pub deadlocks: u64,
+    /// Tasks without a handle that were accepted and dropped before they ran.
+    pub dropped_detached: u64,
     /// Attempts to start a thread that failed.
     pub thread_failures: u64,
     /// Failures of these since the last thread that started.
@@ -143,6 +147,8 @@ impl Details for ForkJoinSnapshot {
             Measurement::new("spares_exhausted", self.spares_exhausted),
             Measurement::new("parks", self.parks),
             Measurement::new("wakes", self.wakes),
+            Measurement::new("deadlocks", self.deadlocks),
+            Measurement::new("dropped_detached", self.dropped_detached),
             Measurement::new("thread_failures", self.thread_failures),
         ]
     }
@@ -154,7 +160,7 @@ impl ForkJoinEngine {
         let rare = &self.rare;
         let mut snapshot = ForkJoinSnapshot {
             name: self.name.to_string(),
-            state: ctl.state(),
+            state: self.shown(ctl),
             parallelism: self.parallelism(),
             workers: 0,
             active: 0,
@@ -185,38 +191,41 @@ impl ForkJoinEngine {
             spares_exhausted: self.spares.exhausted.get(),
             parks: 0,
             wakes: rare.wakes.get(),
+            deadlocks: rare.deadlocks.get(),
+            dropped_detached: rare.dropped_detached.get(),
             thread_failures: self.starts.failures.get(),
             failed_starts_in_a_row: self.starts.failed_in_a_row.get(),
         };
-        if self.is_forked() {
-            // Its workers are in the parent, and one of them may hold a lock.
-            snapshot.submitted = self.submitted();
-            return snapshot;
-        }
-        let (busy, counts, forks, largest) = self.with_workers(|workers| {
-            let (busy, counts) = (workers.busy(), workers.counts());
-            (busy, counts, workers.forks(), workers.largest())
-        });
-        let idle = self.sleep.read();
-        snapshot.workers = ctl.workers();
-        snapshot.active = ctl.workers().saturating_sub(idle.count() + idle.waiting());
-        snapshot.blocked = idle.blocked();
-        snapshot.joining = idle.joining();
-        snapshot.spares = ctl.workers().saturating_sub(snapshot.parallelism);
-        snapshot.sleeping = idle.sleeping();
-        snapshot.searching = idle.searching();
+        let counted = self
+            .read_workers(|workers| {
+                let (busy, counts) = (workers.busy(), workers.counts());
+                (busy, counts, workers.forks(), workers.largest())
+            })
+            .unwrap_or_default();
+        let (busy, counts, forks, largest) = counted;
         snapshot.largest = largest;
-        snapshot.queued_outside = self.outside.len();
-        snapshot.queued_by_worker = self
-            .slots
-            .iter()
-            .filter(|slot| slot.is_taken())
-            .map(|slot| slot.deque.len())
-            .collect();
-        snapshot.running = busy + counts.nested() as usize;
+        // In a child, nothing is queued and nothing runs.
+        if !self.is_forked() {
+            let idle = self.sleep.read();
+            snapshot.workers = ctl.workers();
+            snapshot.active = ctl.workers().saturating_sub(idle.count() + idle.waiting());
+            snapshot.blocked = idle.blocked();
+            snapshot.joining = idle.joining();
+            snapshot.spares = ctl.workers().saturating_sub(snapshot.parallelism);
+            snapshot.sleeping = idle.sleeping();
+            snapshot.searching = idle.searching();
+            snapshot.queued_outside = self.outside.len();
+            snapshot.queued_by_worker = self
+                .slots
+                .iter()
+                .filter(|slot| slot.is_taken())
+                .map(|slot| slot.deque.len())
+                .collect();
+            snapshot.running = busy + counts.nested() as usize;
+            let tombstones = counts.queued_tombstones(self.removed.tombstones.get());
+            snapshot.queued_joined = usize::try_from(tombstones).unwrap_or(usize::MAX);
+        }
         let removed = &self.removed;
-        let tombstones = counts.queued_tombstones(removed.tombstones.get());
-        snapshot.queued_joined = usize::try_from(tombstones).unwrap_or(usize::MAX);
         snapshot.ran_elsewhere = counts.elsewhere + removed.elsewhere.get();
         snapshot.completed = counts.completed + snapshot.ran_elsewhere;
         // A panic on a joining thread is counted before its task has left the queue.
@@ -312,7 +321,12 @@ impl Managed for ForkJoinPool {
         let mut engine = EngineSnapshot::new(own.name.clone(), "fork-join pool", own.state);
         engine.workers = own.workers;
         // What is in the queues may be jobs, or tombstones of tasks that have run. Every task that is not over waits or runs.
-        let unfinished = own.submitted.saturating_sub(own.completed + own.cancelled) as usize;
+        // In a forked child, none does.
+        let over = own.completed + own.cancelled;
+        let unfinished = match self.engine.is_forked() {
+            true => 0,
+            false => own.submitted.saturating_sub(over) as usize,
+        };
         engine.running = own.running.min(unfinished);
         engine.queued = unfinished - engine.running;
         engine.submitted = own.submitted;

@@ -7,7 +7,7 @@ use crate::executor::{
     CallerRun, DroppedTask, EngineInternals, Executor, Internals, Lifecycle, RejectReason,
     Rejected, TerminationError, TimerSourceOffer, TryExecuteError,
 };
-use crate::manage::{EngineSnapshot, Managed, Parameter, Patch, PatchError};
+use crate::manage::{EngineSnapshot, Managed, Parameter, Patch, PatchError, RunState};
 use crate::task::Task;
 use crate::time::{Clock, Deadline, is_timer_thread};
 use std::panic::Location;
@@ -141,11 +141,11 @@ impl Lifecycle for ThreadPool {
     }
 
     fn is_shutdown(&self) -> bool {
-        self.engine.is_shut_down()
+        self.engine.shown() > RunState::Running
     }
 
     fn is_terminated(&self) -> bool {
-        self.engine.is_forked() || self.engine.is_over()
+        self.engine.shown() == RunState::Terminated
     }
 
     fn await_termination_until(&self, deadline: Deadline) -> Result<bool, TerminationError> {

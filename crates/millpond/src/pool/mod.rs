@@ -350,7 +350,7 @@ impl ThreadPool {
     /// ```
     #[doc(alias = "isTerminating")]
     pub fn is_terminating(&self) -> bool {
-        let state = self.engine.ctl().read().state();
+        let state = self.engine.shown();
         state != RunState::Running && state != RunState::Terminated
     }
 }

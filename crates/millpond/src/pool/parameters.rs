@@ -487,7 +487,8 @@ impl ThreadPool {
         self.engine.apply(patch)
     }
 
-    /// Its parameters, described, with their values now.
+    /// Its parameters, described, with their values now. In a forked process those that are behind a lock are as by
+    /// default, and the capacity is 0.
     ///
     /// ```
     /// use millpond::manage::Value;

@@ -49,6 +49,11 @@ impl Terminates for PoolEngine {
 }
 
 impl PoolEngine {
+    /// The state that users see.
+    pub(super) fn shown(&self) -> RunState {
+        self.shown_state(|| self.ctl().read().state())
+    }
+
     pub(super) fn is_shut_down(&self) -> bool {
         !self.ctl().read().is_running()
     }

@@ -140,6 +140,15 @@ impl Core {
         (!self.is_forked()).then(|| self.state())
     }
 
+    /// The state, to read it. In a forked process `None` if its lock is not free: no thread will release it.
+    pub(super) fn readable_state(&self) -> Option<MutexGuard<'static, PoolState>> {
+        if self.is_forked() {
+            self.slot.try_lock()
+        } else {
+            Some(self.state())
+        }
+    }
+
     /// Counts a task or a series that is not accepted, and gives it back.
     #[cold]
     pub(super) fn not_accepted<F>(&self, task: F, reason: RejectReason) -> Rejected<F> {

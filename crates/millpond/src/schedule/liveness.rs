@@ -230,6 +230,16 @@ struct RunCounts {
     is_awaited: bool,
 }
 
+impl RunCounts {
+    fn totals(&self) -> RunTotals {
+        RunTotals {
+            lateness: self.lateness.clone(),
+            completed: self.completed,
+            failed: self.failed,
+        }
+    }
+}
+
 /// How late bodies began, one value for each, and how many have ended.
 pub(super) struct RunTotals {
     pub(super) lateness: Distribution,
@@ -272,12 +282,12 @@ impl Runs {
 
     /// What has been counted at one moment.
     pub(super) fn totals(&self) -> RunTotals {
-        let counts = self.counts.lock();
-        RunTotals {
-            lateness: counts.lateness.clone(),
-            completed: counts.completed,
-            failed: counts.failed,
-        }
+        self.counts.lock().totals()
+    }
+
+    /// The same for a forked process, where the lock may be held by no thread.
+    pub(super) fn totals_if_free(&self) -> Option<RunTotals> {
+        self.counts.try_lock().map(|counts| counts.totals())
     }
 
     /// From now on bodies that begin wake the stop that waits for the dispatcher.

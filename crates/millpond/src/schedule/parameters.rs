@@ -108,7 +108,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn max_pending(&self) -> Option<usize> {
-        self.core.live_state()?.pending.max
+        self.core.readable_state()?.pending.max
     }
 
     /// Changes how many tasks and series may wait for their time. Those above it stay.
@@ -145,7 +145,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     #[doc(alias = "getExecuteExistingDelayedTasksAfterShutdownPolicy")]
     pub fn runs_delayed_after_shutdown(&self) -> bool {
         self.core
-            .live_state()
+            .readable_state()
             .is_some_and(|state| state.runs_delayed)
     }
 
@@ -185,7 +185,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     #[doc(alias = "getContinueExistingPeriodicTasksAfterShutdownPolicy")]
     pub fn runs_series_after_shutdown(&self) -> bool {
         self.core
-            .live_state()
+            .readable_state()
             .is_some_and(|state| state.runs_periodic)
     }
 
@@ -213,7 +213,8 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         self.change("run_series_after_shutdown", run);
     }
 
-    /// Its parameters, described, with their values now.
+    /// Its parameters, described, with their values now. In a forked process they are as by default if a thread of the parent
+    /// was using them at the fork.
     ///
     /// ```
     /// use millpond::preset;
@@ -224,7 +225,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parameters(&self) -> Vec<Parameter> {
-        let config = self.core.live_state().map(|state| Config::of(&state));
+        let config = self.core.readable_state().map(|state| Config::of(&state));
         TABLE.describe(&config.unwrap_or_default())
     }
 

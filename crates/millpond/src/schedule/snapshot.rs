@@ -202,28 +202,37 @@ fn of(core: &Core) -> ScheduleSnapshot {
         lateness: Distribution::new(),
         upcoming: Vec::new(),
     };
-    if core.is_forked() {
-        return snapshot;
-    }
+    let is_forked = core.is_forked();
     // Before the state: see the header.
-    let totals = core.runs.totals();
-    snapshot.runs = totals.lateness.count();
-    snapshot.completed = totals.completed;
-    snapshot.failed = totals.failed;
-    snapshot.lateness = totals.lateness;
-    let queued = core.dispatch_queue.len();
-    let is_terminated = core.is_terminated();
-    let state = core.state();
-    let config = Config::of(&state);
-    if !is_terminated {
-        snapshot.state = state.run_state;
+    let totals = if is_forked {
+        core.runs.totals_if_free()
+    } else {
+        Some(core.runs.totals())
+    };
+    if let Some(totals) = totals {
+        snapshot.runs = totals.lateness.count();
+        snapshot.completed = totals.completed;
+        snapshot.failed = totals.failed;
+        snapshot.lateness = totals.lateness;
     }
-    snapshot.pending = state.pending.len() + queued;
+    let live = (!is_forked).then(|| (core.dispatch_queue.len(), core.is_terminated()));
+    let Some(state) = core.readable_state() else {
+        return snapshot;
+    };
+    let config = Config::of(&state);
     snapshot.max_pending = config.max_pending;
     snapshot.run_delayed_after_shutdown = config.run_delayed_after_shutdown;
     snapshot.run_series_after_shutdown = config.run_series_after_shutdown;
     snapshot.submitted = state.submitted;
     snapshot.cancelled = state.cancelled;
+    // In a child, nothing waits for its time.
+    let Some((queued, is_terminated)) = live else {
+        return snapshot;
+    };
+    if !is_terminated {
+        snapshot.state = state.run_state;
+    }
+    snapshot.pending = state.pending.len() + queued;
     snapshot.upcoming = upcoming(&state, UPCOMING);
     snapshot
 }

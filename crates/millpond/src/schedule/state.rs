@@ -174,6 +174,11 @@ impl StateSlot {
         self.state.lock()
     }
 
+    /// The state, unless its lock is held. For a forked process, to read.
+    pub(super) fn try_lock(&'static self) -> Option<MutexGuard<'static, PoolState>> {
+        self.state.try_lock()
+    }
+
     #[inline]
     pub(super) fn is_forked(&self) -> bool {
         self.generation != fork::generation()

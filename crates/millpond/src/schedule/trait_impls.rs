@@ -146,7 +146,8 @@ impl<E: Executor + 'static> Lifecycle for ScheduledPool<E> {
     }
 
     fn is_shutdown(&self) -> bool {
-        self.core.is_forked() || self.core.state().run_state != RunState::Running
+        let state = self.core.shown_state(|| self.core.state().run_state);
+        state > RunState::Running
     }
 
     fn is_terminated(&self) -> bool {
