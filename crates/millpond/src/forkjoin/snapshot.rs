@@ -147,7 +147,6 @@ impl Details for ForkJoinSnapshot {
             Measurement::new("spares_exhausted", self.spares_exhausted),
             Measurement::new("parks", self.parks),
             Measurement::new("wakes", self.wakes),
-            Measurement::new("deadlocks", self.deadlocks),
             Measurement::new("dropped_detached", self.dropped_detached),
             Measurement::new("thread_failures", self.thread_failures),
         ]
@@ -191,7 +190,7 @@ impl ForkJoinEngine {
             spares_exhausted: self.spares.exhausted.get(),
             parks: 0,
             wakes: rare.wakes.get(),
-            deadlocks: rare.deadlocks.get(),
+            deadlocks: self.watchdog.deadlocks.get(),
             dropped_detached: rare.dropped_detached.get(),
             thread_failures: self.starts.failures.get(),
             failed_starts_in_a_row: self.starts.failed_in_a_row.get(),
