@@ -161,7 +161,7 @@ fn there_is_a_stack_of_each_worker_or_the_reason_why_there_is_none() {
     let (gate, held) = hold(&pool, "grind");
     let stacks = pool.stacks();
     assert_eq!(stacks.len(), 1);
-    let is_told = stacks[0].contains("watching::hold") || stacks[0].starts_with("no stack: ");
+    let is_told = stacks[0].contains("watching.rs") || stacks[0].starts_with("no stack: ");
     assert!(
         is_told || stacks[0].contains("did not answer"),
         "{}",
