@@ -13,8 +13,13 @@
 
 use crate::task::{QueueTag, Task, Witness};
 use crate::time::TimestampClock;
-use millpond_raw::sync::local;
+use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
+use millpond_raw::sync::{global, local};
 use std::cell::Cell;
+
+global! {
+    static THREADS: AtomicUsize = AtomicUsize::new(1);
+}
 
 local! {
     static NUMBER: Cell<usize> = Cell::new(0);
@@ -62,14 +67,8 @@ fn first_number(number: &Cell<usize>) -> usize {
     number.get()
 }
 
-/// A number that no other thread has.
+/// A number that no other thread has. In a model it depends on the schedule alone, because queues are chosen by it.
 fn next_number() -> usize {
-    #![allow(
-        clippy::disallowed_types,
-        reason = "a static outlives every model, and only tells threads apart"
-    )]
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    static THREADS: AtomicUsize = AtomicUsize::new(1);
     THREADS.fetch_add(1, Ordering::Relaxed)
 }
 
