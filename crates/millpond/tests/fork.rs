@@ -503,3 +503,41 @@ fn a_fork_join_pool_has_ended_in_the_child_and_keeps_its_books_and_parameters() 
     ten_tasks(&mill, || mill.submit(|| ()).unwrap().join().unwrap());
     keeps_its_books(mill);
 }
+
+#[test]
+fn a_busy_fork_join_pool_rejects_in_the_child_and_whatever_else_is_done_to_it_returns() {
+    let _alone = alone();
+    let _watch = watch();
+    let pool = ForkJoinPool::builder("parent").parallelism(1);
+    let pool = pool.build().unwrap();
+    let running = pool.submit(|| interrupt::sleep(Duration::MAX)).unwrap();
+    while !running.is_started() {
+        thread::yield_now();
+    }
+    let queued = pool.submit(|| 7).unwrap().shared();
+    let mut copy = Some(pool.clone());
+    in_child(|| {
+        let Some(pool) = copy.take() else {
+            return false;
+        };
+        let water = String::from("water");
+        let rejected = pool.submit(move || water).unwrap_err();
+        let is_rejected = rejected.reason.is_forked() && (rejected.task)() == "water";
+        let is_lost = queued.join().is_err_and(|error| error.is_forked());
+        let is_quiet = pool.set_parallelism(2).is_err()
+            && pool.workers().is_empty()
+            && pool.stacks().is_empty()
+            && pool.health().is_healthy();
+        pool.shutdown();
+        let has_ended = has_ended(&pool)
+            && pool.shutdown_now().is_empty()
+            && pool.await_termination_timeout(Duration::MAX) == Ok(true);
+        drop(pool);
+        is_rejected && is_lost && is_quiet && has_ended
+    });
+    drop(copy);
+    assert!(!pool.is_shutdown(), "the child's pool is another one");
+    assert!(running.interrupt());
+    assert_eq!(*queued.join().unwrap(), 7);
+    pool.close().unwrap();
+}

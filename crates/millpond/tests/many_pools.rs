@@ -10,7 +10,8 @@
 mod forward_kit;
 
 use forward_kit::forward_to_inner;
-use millpond::executor::{CompletionService, ExecutorExt, Lifecycle, SpawnFuture};
+use millpond::executor::{CompletionService, Executor, ExecutorExt, Lifecycle, SpawnFuture};
+use millpond::forkjoin::ForkJoinPool;
 use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 use millpond::preset;
 use millpond::queue::{
@@ -34,17 +35,22 @@ fn mill() -> ThreadPool {
     mill.queue(Queue::bounded(8)).build().unwrap()
 }
 
+fn fork_join_mill() -> ForkJoinPool {
+    let mill = ForkJoinPool::builder("mill").parallelism(1);
+    mill.build().unwrap()
+}
+
 /// A worker joins a task that waits in the queue behind it, and runs it inline.
 #[track_caller]
-fn joins_itself(pool: &ThreadPool) {
+fn joins_itself<P: Executor + Clone + 'static>(pool: &P) {
     let inner = pool.clone();
     let outer = pool.submit(move || inner.submit(|| 7).unwrap().join().unwrap());
     let joined = outer.unwrap().join_timeout(Duration::from_secs(20));
     assert_eq!(joined.unwrap(), 7);
 }
 
-#[test]
-fn a_worker_joins_in_its_own_pool_however_many_pools_there_are() {
+#[track_caller]
+fn each_joins_itself_among_many<P: Executor + Lifecycle + Clone + 'static>(mill: fn() -> P) {
     let _watch = watch();
     let mut pools: Vec<_> = (0..MANY).map(|_| mill()).collect();
     for number in [0, 255, 256, 257, 511, 512, MANY - 1] {
@@ -60,7 +66,16 @@ fn a_worker_joins_in_its_own_pool_however_many_pools_there_are() {
 }
 
 #[test]
-fn a_completion_service_takes_in_a_worker_however_many_pools_there_are() {
+fn a_worker_joins_in_its_own_pool_however_many_pools_there_are() {
+    each_joins_itself_among_many(mill);
+}
+
+#[test]
+fn a_worker_joins_in_its_own_fork_join_pool_however_many_pools_there_are() {
+    each_joins_itself_among_many(fork_join_mill);
+}
+
+fn a_completion_service_takes_among_many<P: Executor + Clone + 'static>(mill: fn() -> P) {
     let _watch = watch();
     let pools: Vec<_> = (0..MANY).map(|_| mill()).collect();
     for number in [0, 256, MANY - 1] {
@@ -73,6 +88,16 @@ fn a_completion_service_takes_in_a_worker_however_many_pools_there_are() {
         let taken = outer.unwrap().join_timeout(Duration::from_secs(20));
         assert_eq!(taken.unwrap(), 7);
     }
+}
+
+#[test]
+fn a_completion_service_takes_in_a_worker_however_many_pools_there_are() {
+    a_completion_service_takes_among_many(mill);
+}
+
+#[test]
+fn a_completion_service_takes_in_a_worker_however_many_fork_join_pools_there_are() {
+    a_completion_service_takes_among_many(fork_join_mill);
 }
 
 #[test]

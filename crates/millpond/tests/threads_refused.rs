@@ -65,16 +65,25 @@ fn pool(workers: usize, threads: &Few, clock: Clock) -> ThreadPool {
     mill.threads(threads.clone()).build().unwrap()
 }
 
+fn fork_join_pool(workers: usize, threads: &Few, clock: Clock) -> ForkJoinPool {
+    let mill = ForkJoinPool::builder("mill").parallelism(workers);
+    let mill = mill.clock(clock).on_event(|_| ());
+    mill.threads(threads.clone()).build().unwrap()
+}
+
 /// How often a pool may ask in so long a time.
 fn most_in(time: Duration) -> usize {
     FREE + 1 + time.as_micros() as usize / PAUSE.as_micros() as usize
 }
 
-#[test]
-fn a_pool_without_workers_rejects_each_task_and_does_not_try_to_start_a_thread_for_each() {
+/// `failures` tells how many starts have failed in a row.
+fn rejects_each_task<P: Executor + Lifecycle>(
+    build: impl FnOnce(usize, &Few, Clock) -> P,
+    failures: impl FnOnce(&P) -> u64,
+) {
     let _watch = watch();
     let threads = Few::default();
-    let pool = pool(1, &threads, Clock::system());
+    let pool = build(1, &threads, Clock::system());
     let start = Instant::now();
     for _ in 0..10_000 {
         let refused = pool.submit(|| ()).unwrap_err();
@@ -85,7 +94,7 @@ fn a_pool_without_workers_rejects_each_task_and_does_not_try_to_start_a_thread_f
     }
     let (asked, most) = (threads.asked(), most_in(start.elapsed()));
     assert!((FREE..=most).contains(&asked), "{asked}, of {most} at most");
-    assert_eq!(pool.health().failed_starts_in_a_row, asked as u64);
+    assert_eq!(failures(&pool), asked as u64);
     // A recovered system is noticed after a pause.
     threads.allow(1);
     let start = Instant::now();
@@ -102,6 +111,16 @@ fn a_pool_without_workers_rejects_each_task_and_does_not_try_to_start_a_thread_f
         "the first it asked for was granted"
     );
     pool.close().unwrap();
+}
+
+#[test]
+fn a_pool_without_workers_rejects_each_task_and_does_not_try_to_start_a_thread_for_each() {
+    rejects_each_task(pool, |pool| pool.health().failed_starts_in_a_row);
+}
+
+#[test]
+fn a_fork_join_pool_without_workers_rejects_each_task_and_does_not_try_a_thread_for_each() {
+    rejects_each_task(fork_join_pool, |pool| pool.health().failed_starts_in_a_row);
 }
 
 #[test]
@@ -123,12 +142,11 @@ fn a_queue_of_the_users_own_makes_no_more_requests_for_threads() {
     pool.close().unwrap();
 }
 
-#[test]
-fn a_pool_with_a_worker_takes_every_task_and_asks_for_more_workers_now_and_then() {
+fn takes_every_task<P: Executor + Lifecycle>(build: impl FnOnce(usize, &Few, Clock) -> P) {
     let _watch = watch();
     let threads = Few::default();
     threads.allow(1);
-    let pool = pool(4, &threads, Clock::system());
+    let pool = build(4, &threads, Clock::system());
     let start = Instant::now();
     let tasks: Vec<_> = (0..10_000).map(|i| pool.submit(move || i)).collect();
     let most = 1 + most_in(start.elapsed());
@@ -140,10 +158,19 @@ fn a_pool_with_a_worker_takes_every_task_and_asks_for_more_workers_now_and_then(
 }
 
 #[test]
-fn a_few_failures_are_followed_by_another_try_at_once() {
+fn a_pool_with_a_worker_takes_every_task_and_asks_for_more_workers_now_and_then() {
+    takes_every_task(pool);
+}
+
+#[test]
+fn a_fork_join_pool_with_a_worker_takes_every_task_and_asks_for_more_workers_now_and_then() {
+    takes_every_task(fork_join_pool);
+}
+
+fn tries_again_at_once<P: Executor + Lifecycle>(build: impl FnOnce(usize, &Few, Clock) -> P) {
     let _watch = watch();
     let threads = Few::default();
-    let pool = pool(1, &threads, Clock::system());
+    let pool = build(1, &threads, Clock::system());
     for _ in 1..FREE {
         assert!(pool.submit(|| ()).is_err());
     }
@@ -153,10 +180,19 @@ fn a_few_failures_are_followed_by_another_try_at_once() {
 }
 
 #[test]
-fn by_a_clock_that_stands_still_there_is_no_pause() {
+fn a_few_failures_are_followed_by_another_try_at_once() {
+    tries_again_at_once(pool);
+}
+
+#[test]
+fn a_few_failures_of_a_fork_join_pool_are_followed_by_another_try_at_once() {
+    tries_again_at_once(fork_join_pool);
+}
+
+fn makes_no_pause<P: Executor + Lifecycle>(build: impl FnOnce(usize, &Few, Clock) -> P) {
     let _watch = watch();
     let (threads, hand) = (Few::default(), ManualClock::new());
-    let pool = pool(1, &threads, hand.clock());
+    let pool = build(1, &threads, hand.clock());
     for _ in 0..100 {
         assert!(pool.submit(|| ()).is_err());
     }
@@ -164,6 +200,16 @@ fn by_a_clock_that_stands_still_there_is_no_pause() {
     threads.allow(1);
     assert_eq!(pool.submit(|| 7).unwrap().join().unwrap(), 7);
     pool.close().unwrap();
+}
+
+#[test]
+fn by_a_clock_that_stands_still_there_is_no_pause() {
+    makes_no_pause(pool);
+}
+
+#[test]
+fn by_a_clock_that_stands_still_there_is_no_pause_in_a_fork_join_pool() {
+    makes_no_pause(fork_join_pool);
 }
 
 /// A pool with room for one task beside its one worker, which is busy until the sender is dropped. A second worker

@@ -12,8 +12,9 @@ mod forward_kit;
 
 use forward_kit::forward_to_inner;
 use millpond::executor::{
-    CompletionService, Executor, ExecutorExt, RejectReason, Rejected, TryExecuteError,
+    CompletionService, Executor, ExecutorExt, Lifecycle, RejectReason, Rejected, TryExecuteError,
 };
+use millpond::forkjoin::{ForkJoinEvent, ForkJoinPool};
 use millpond::pool::{PoolEvent, Queue, RunWarning, ThreadPool};
 use millpond::queue::{
     BlockingQueue, CapacityError, FifoQueue, OfferError, Offered, QueueHint, Taken, WaitSlot,
@@ -55,7 +56,7 @@ impl Drop for Heavy {
 }
 
 /// Keeps a worker busy until the sender is dropped.
-fn hold(pool: &ThreadPool) -> mpsc::Sender<()> {
+fn hold(pool: &impl Executor) -> mpsc::Sender<()> {
     let (go, may_go) = mpsc::channel::<()>();
     let busy = pool.submit(move || may_go.recv().is_err()).unwrap();
     wait_until_started(&busy);
@@ -126,22 +127,77 @@ fn the_watchdog_of_a_pool_calls_no_queue_of_the_user_on_the_timers_thread() {
 }
 
 #[test]
+fn the_watchdog_of_a_fork_join_pool_calls_no_listener_on_the_timers_thread() {
+    let test = "the_watchdog_of_a_fork_join_pool_calls_no_listener_on_the_timers_thread";
+    alone(test, || {
+        let (tell, told) = mpsc::channel();
+        let pool = ForkJoinPool::builder("mill").parallelism(1);
+        let pool = pool.run_warning(RunWarning::after(Duration::from_millis(5)));
+        let pool = pool.on_event(move |event| {
+            millpond_raw::user_code::check(millpond_raw::user_code::Kind::Listener);
+            if let ForkJoinEvent::LongRunning(_) = event {
+                let _ = tell.send(());
+            }
+        });
+        let pool = pool.build().unwrap();
+        let go = hold(&pool);
+        told.recv().unwrap();
+        drop(go);
+    });
+}
+
+/// The only worker of `pool` is busy when the deadline of a task comes.
+fn misses_a_deadline(pool: impl Executor + Clone + 'static) {
+    let go = hold(&pool);
+    let results = CompletionService::new(pool);
+    let soon = Clock::system().deadline(Duration::from_millis(20));
+    let heavy = Heavy;
+    let late = move || drop(heavy);
+    results
+        .submit_with(TaskSpec::new().deadline(soon), late)
+        .map_err(|rejected| rejected.reason)
+        .unwrap();
+    let arrived = results.take().unwrap();
+    assert!(arrived.result.unwrap_err().is_cancelled());
+    drop(go);
+}
+
+#[test]
 fn a_task_whose_deadline_comes_is_not_dropped_on_the_timers_thread() {
     let test = "a_task_whose_deadline_comes_is_not_dropped_on_the_timers_thread";
     alone(test, || {
-        let pool = ThreadPool::builder("mill").core(1).max(1).build().unwrap();
+        let pool = ThreadPool::builder("mill").core(1).max(1).build();
+        misses_a_deadline(pool.unwrap());
+    });
+}
+
+#[test]
+fn a_task_of_a_fork_join_pool_whose_deadline_comes_is_not_dropped_on_the_timers_thread() {
+    let test =
+        "a_task_of_a_fork_join_pool_whose_deadline_comes_is_not_dropped_on_the_timers_thread";
+    alone(test, || {
+        let pool = ForkJoinPool::builder("mill").parallelism(1).build();
+        misses_a_deadline(pool.unwrap());
+    });
+}
+
+#[test]
+fn cancelled_tasks_of_a_fork_join_pool_are_dropped_under_no_lock() {
+    let test = "cancelled_tasks_of_a_fork_join_pool_are_dropped_under_no_lock";
+    alone(test, || {
+        let pool = ForkJoinPool::builder("mill").parallelism(1);
+        let pool = pool.build().unwrap();
         let go = hold(&pool);
-        let results = CompletionService::new(pool.clone());
-        let soon = Clock::system().deadline(Duration::from_millis(20));
+        for _ in 0..2 {
+            let heavy = Heavy;
+            let cancelled = pool.submit(move || drop(heavy)).unwrap();
+            assert!(cancelled.cancel());
+        }
         let heavy = Heavy;
-        let late = move || drop(heavy);
-        results
-            .submit_with(TaskSpec::new().deadline(soon), late)
-            .map_err(|rejected| rejected.reason)
-            .unwrap();
-        let arrived = results.take().unwrap();
-        assert!(arrived.result.unwrap_err().is_cancelled());
+        pool.execute(move || drop(heavy)).unwrap();
+        drop(pool.shutdown_now());
         drop(go);
+        pool.await_termination().unwrap();
     });
 }
 
@@ -175,15 +231,24 @@ fn a_rejected_scheduled_task_is_not_dropped_on_the_timers_thread() {
 fn a_scheduled_task_starts_no_worker_on_the_timers_thread() {
     let test = "a_scheduled_task_starts_no_worker_on_the_timers_thread";
     alone(test, || {
-        let below = ThreadPool::builder("mill").core(1).max(1).build().unwrap();
-        let pool = ScheduledPool::on(below).build();
-        let task = pool.schedule(Duration::from_millis(20), || 7);
-        assert_eq!(
-            task.map_err(|rejected| rejected.reason)
-                .unwrap()
-                .join()
-                .unwrap(),
-            7
-        );
+        let below = ThreadPool::builder("mill").core(1).max(1).build();
+        runs_when_due(below.unwrap());
     });
+}
+
+#[test]
+fn a_scheduled_task_starts_no_fork_join_worker_on_the_timers_thread() {
+    let test = "a_scheduled_task_starts_no_fork_join_worker_on_the_timers_thread";
+    alone(test, || {
+        let below = ForkJoinPool::builder("mill").parallelism(1).build();
+        runs_when_due(below.unwrap());
+    });
+}
+
+/// The first task of the executor comes from a timer.
+fn runs_when_due(below: impl Executor + 'static) {
+    let pool = ScheduledPool::on(below).build();
+    let task = pool.schedule(Duration::from_millis(20), || 7);
+    let task = task.map_err(|rejected| rejected.reason).unwrap();
+    assert_eq!(task.join().unwrap(), 7);
 }

@@ -5,6 +5,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | `builder` | the common part of builders |
 //! | `ctl` | the control word: run state and worker count |
 //! | `workers` | the registry of workers, and how far each has started |
 //! | `spawn` | the start protocol of workers, and recovery when one could not start |
@@ -21,6 +22,7 @@
 //! | `events` | events for the operator of an engine: their queue, and their delivery to a listener |
 //! | `dropped` | events about detached tasks that were dropped before they ran |
 
+mod builder;
 mod ctl;
 pub(crate) mod dropped;
 pub(crate) mod events;
@@ -39,6 +41,7 @@ pub(crate) mod view;
 pub(crate) mod watchdog;
 mod workers;
 
+pub(crate) use builder::{CommonBuilder, WorkerBuilder};
 pub(crate) use ctl::{AtomicCtl, Ctl};
 pub(crate) use fork_guard::ForkGuard;
 pub(crate) use identity::{Identity, thread_number};

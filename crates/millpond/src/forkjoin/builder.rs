@@ -8,13 +8,12 @@ use super::config::{
 use super::engine::{ForkJoinEngine, Parts};
 use super::events::ForkJoinEvent;
 use super::spares::DEFAULT_MAX_SPARES;
-use crate::engine::LastHandle;
-use crate::engine::events::Listener;
-use crate::engine::watchdog::{Limits, RunWarning};
-use crate::executor::{Runner, UncaughtPanic};
+use crate::engine::watchdog::RunWarning;
+use crate::engine::{CommonBuilder, LastHandle, WorkerBuilder};
+use crate::executor::UncaughtPanic;
 use crate::machine::Topology;
 use crate::manage::PatchError;
-use crate::thread::{ThreadFactory, Threads};
+use crate::thread::ThreadFactory;
 use crate::time::Clock;
 use std::borrow::Cow;
 use std::fmt;
@@ -35,18 +34,13 @@ use std::time::Duration;
 /// ```
 #[must_use = "a builder does nothing until it is built"]
 pub struct ForkJoinBuilder {
-    name: Cow<'static, str>,
+    common: CommonBuilder<ForkJoinEvent>,
+    workers: WorkerBuilder,
     parallelism: Option<usize>,
     max_spares: usize,
     keep_alive: Duration,
     is_fifo: bool,
     help: HelpPolicy,
-    factory: Option<Arc<dyn ThreadFactory>>,
-    runner: Runner,
-    clock: Clock,
-    names: Option<usize>,
-    run_warnings: Limits,
-    listener: Option<Listener<ForkJoinEvent>>,
     is_common: bool,
     topology: Option<Topology>,
 }
@@ -54,18 +48,13 @@ pub struct ForkJoinBuilder {
 impl ForkJoinBuilder {
     pub(super) fn new(name: Cow<'static, str>) -> Self {
         ForkJoinBuilder {
-            name,
+            common: CommonBuilder::new(name, Clock::system()),
+            workers: WorkerBuilder::new(DEFAULT_TASK_NAMES),
             parallelism: None,
             max_spares: DEFAULT_MAX_SPARES,
             keep_alive: DEFAULT_KEEP_ALIVE,
             is_fifo: false,
             help: HelpPolicy::default(),
-            factory: None,
-            runner: Runner::default(),
-            clock: Clock::system(),
-            names: Some(DEFAULT_TASK_NAMES),
-            run_warnings: Limits::default(),
-            listener: None,
             is_common: false,
             topology: None,
         }
@@ -124,7 +113,7 @@ impl ForkJoinBuilder {
     /// How its threads are started.
     #[doc(alias = "ForkJoinWorkerThreadFactory")]
     pub fn threads(mut self, factory: impl ThreadFactory) -> Self {
-        self.factory = Some(factory.into_shared());
+        self.workers.set_factory(factory);
         self
     }
 
@@ -150,19 +139,19 @@ impl ForkJoinBuilder {
     /// Hears of the panics of tasks that have no handle.
     #[doc(alias = "UncaughtExceptionHandler")]
     pub fn on_panic(mut self, hook: impl Fn(UncaughtPanic) + Send + Sync + 'static) -> Self {
-        self.runner = Runner::with_hook(hook);
+        self.workers.set_panic_hook(hook);
         self
     }
 
     /// Hears of what an operator should know. Without a listener it is logged.
     pub fn on_event(mut self, listener: impl Fn(&ForkJoinEvent) + Send + Sync + 'static) -> Self {
-        self.listener = Some(Arc::new(listener));
+        self.common.set_listener(listener);
         self
     }
 
     /// The clock by which workers time out and deadlines pass.
     pub fn clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
+        self.common.set_clock(clock);
         self
     }
 
@@ -189,27 +178,26 @@ impl ForkJoinBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn run_warning(mut self, warning: RunWarning) -> Self {
-        self.run_warnings.of_all = Some(warning);
+        self.workers.set_run_warning(warning);
         self
     }
 
     /// The same for tasks of one name, in place of the limit for all.
     pub fn run_warning_for(mut self, name: impl Into<String>, warning: RunWarning) -> Self {
-        let name = name.into().into_boxed_str();
-        self.run_warnings.by_name.insert(name, warning);
+        self.workers.set_run_warning_for(name, warning);
         self
     }
 
     /// The most task names that are measured one by one ([`ForkJoinPool::metrics_by_name`]). Unless told otherwise, 64.
     /// Tasks of further names are counted together, as "others", until a name has not been in use for a minute or two.
     pub fn max_task_names(mut self, most: usize) -> Self {
-        self.names = Some(most);
+        self.workers.set_max_task_names(most);
         self
     }
 
     /// Keeps no metrics of tasks. Then it cannot tell either for how long a task runs: limits on that have no effect.
     pub fn without_metrics(mut self) -> Self {
-        self.names = None;
+        self.workers.unset_metrics();
         self
     }
 
@@ -225,22 +213,15 @@ impl ForkJoinBuilder {
             keep_alive: self.keep_alive,
             is_fifo: self.is_fifo,
             help: self.help,
-            run_warning: self.run_warnings.of_all,
-            task_names: self.names,
+            run_warning: self.workers.run_warning(),
+            task_names: self.workers.task_names(),
         };
-        PatchError::unless_none(settings.problems(&self.name))?;
-        let name = self.name;
-        let factory = self
-            .factory
-            .unwrap_or_else(|| Arc::new(Threads::named(name.clone())));
+        PatchError::unless_none(settings.problems(self.common.name()))?;
+        let factory = self.workers.factory(&self.common);
         let engine = ForkJoinEngine::new(Parts {
-            name,
+            common: self.common,
+            workers: self.workers,
             config: Config::new(settings, factory),
-            runner: self.runner,
-            clock: self.clock,
-            names: self.names,
-            run_warnings: self.run_warnings,
-            listener: self.listener,
             is_common: self.is_common,
             cache_groups: match self.topology {
                 Some(topology) => Arc::new(CacheGroups::of(&topology)),
@@ -256,8 +237,8 @@ impl ForkJoinBuilder {
 
 impl fmt::Debug for ForkJoinBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ForkJoinBuilder")
-            .field("name", &self.name)
+        self.common
+            .debug("ForkJoinBuilder", f)
             .field("parallelism", &self.parallelism)
             .field("help", &self.help)
             .finish_non_exhaustive()

@@ -42,13 +42,13 @@ use super::sleep::Sleep;
 use super::slot::{PUBLISH_LATER, Slots};
 use super::spares::{MAX_SPARES, Spares};
 use super::worker::{Worker, WorkerRecord, Workers};
-use crate::engine::events::{EventSource, Events, Listener};
+use crate::engine::events::{EventSource, Events};
 use crate::engine::metrics::{Counter, LabelTable};
 use crate::engine::stacks::LongRuns;
-use crate::engine::watchdog::{Limits, Watchdog};
+use crate::engine::watchdog::Watchdog;
 use crate::engine::{
-    AtomicCtl, ForkGuard, NotAdded, RemovedTasks, Spawn, Starts, Termination, Tombstones,
-    WorkerEngine, WorkerGuard,
+    AtomicCtl, CommonBuilder, ForkGuard, NotAdded, RemovedTasks, Spawn, Starts, Termination,
+    Tombstones, WorkerBuilder, WorkerEngine, WorkerGuard,
 };
 use crate::executor::{DropReports, ReportDrops, Runner};
 use crate::task::{CancelReason, QueueOwner, Task};
@@ -120,23 +120,19 @@ pub(super) struct RareStats {
 
 /// What a pool is made of.
 pub(super) struct Parts {
-    pub(super) name: Cow<'static, str>,
+    pub(super) common: CommonBuilder<ForkJoinEvent>,
+    pub(super) workers: WorkerBuilder,
     pub(super) config: Config,
-    pub(super) runner: Runner,
-    pub(super) clock: Clock,
-    /// The number of names it keeps metrics of; `None` for no metrics at all.
-    pub(super) names: Option<usize>,
-    pub(super) run_warnings: Limits,
-    pub(super) listener: Option<Listener<ForkJoinEvent>>,
     pub(super) is_common: bool,
     pub(super) cache_groups: Arc<CacheGroups>,
 }
 
 impl ForkJoinEngine {
     pub(super) fn new(parts: Parts) -> Arc<Self> {
-        let timestamps = TimestampClock::of(&parts.clock);
+        let common = parts.common.into_parts();
+        let of_workers = parts.workers.into_parts(&common.clock);
         Arc::new_cyclic(|own| ForkJoinEngine {
-            name: parts.name,
+            name: common.name,
             own: Weak::clone(own),
             ctl: AtomicCtl::new(),
             is_watched: AtomicBool::new(false),
@@ -155,13 +151,13 @@ impl ForkJoinEngine {
             starts: Starts::default(),
             removed: RemovedTasks::default(),
             rare: RareStats::default(),
-            runner: parts.runner,
-            clock: parts.clock,
-            timestamps,
-            labels: parts.names.map(LabelTable::new),
-            watchdog: Watchdog::new(parts.run_warnings),
+            runner: of_workers.runner,
+            clock: common.clock,
+            timestamps: of_workers.timestamps,
+            labels: of_workers.labels,
+            watchdog: of_workers.watchdog,
             long_runs: LongRuns::default(),
-            events: Events::new(parts.listener),
+            events: common.events,
             dropped: Mutex::new(DropReports::new()),
             is_common: parts.is_common,
         })

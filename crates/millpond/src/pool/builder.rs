@@ -10,12 +10,11 @@ use super::events::PoolEvent;
 use super::hooks::Hooks;
 use super::rejection::RejectionPolicy;
 use super::task_queue::{Queue, TaskQueue};
-use crate::engine::LastHandle;
-use crate::engine::events::Listener;
-use crate::engine::watchdog::{Limits, RunWarning};
-use crate::executor::{Runner, UncaughtPanic};
+use crate::engine::watchdog::RunWarning;
+use crate::engine::{CommonBuilder, LastHandle, WorkerBuilder};
+use crate::executor::UncaughtPanic;
 use crate::manage::{CoDel, Growth, Invalid, OverloadOrder, PatchError};
-use crate::thread::{ThreadFactory, Threads};
+use crate::thread::ThreadFactory;
 use crate::time::Clock;
 use std::borrow::Cow;
 use std::fmt;
@@ -45,7 +44,8 @@ use std::time::Duration;
 /// ```
 #[must_use = "a builder does nothing until it is built"]
 pub struct PoolBuilder {
-    name: Cow<'static, str>,
+    common: CommonBuilder<PoolEvent>,
+    workers: WorkerBuilder,
     core: Option<usize>,
     max: Option<usize>,
     keep_alive: Duration,
@@ -54,19 +54,14 @@ pub struct PoolBuilder {
     overload: Overload,
     queue: Queue,
     rejection: RejectionPolicy,
-    factory: Option<Arc<dyn ThreadFactory>>,
     hooks: Option<Box<dyn Hooks>>,
-    runner: Runner,
-    clock: Clock,
-    names: Option<usize>,
-    run_warnings: Limits,
-    listener: Option<Listener<PoolEvent>>,
 }
 
 impl PoolBuilder {
     pub(super) fn new(name: Cow<'static, str>) -> Self {
         PoolBuilder {
-            name,
+            common: CommonBuilder::new(name, Clock::system()),
+            workers: WorkerBuilder::new(DEFAULT_TASK_NAMES),
             core: None,
             max: None,
             keep_alive: DEFAULT_KEEP_ALIVE,
@@ -75,13 +70,7 @@ impl PoolBuilder {
             overload: Overload::default(),
             queue: Queue::bounded(DEFAULT_CAPACITY),
             rejection: RejectionPolicy::default(),
-            factory: None,
             hooks: None,
-            runner: Runner::default(),
-            clock: Clock::system(),
-            names: Some(DEFAULT_TASK_NAMES),
-            run_warnings: Limits::default(),
-            listener: None,
         }
     }
 
@@ -310,8 +299,8 @@ impl PoolBuilder {
         self
     }
 
-    /// The factory that starts the threads. Default: [`Threads`] of the pool's name. An `Arc` is taken as it
-    /// is, and [`ThreadPool::thread_factory`] returns that very one.
+    /// The factory that starts the threads. Default: [`Threads`](crate::thread::Threads) of the pool's name. An `Arc` is
+    /// taken as it is, and [`ThreadPool::thread_factory`] returns that very one.
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -325,7 +314,7 @@ impl PoolBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn threads(mut self, factory: impl ThreadFactory) -> Self {
-        self.factory = Some(factory.into_shared());
+        self.workers.set_factory(factory);
         self
     }
 
@@ -369,7 +358,7 @@ impl PoolBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on_panic(mut self, hook: impl Fn(UncaughtPanic) + Send + Sync + 'static) -> Self {
-        self.runner = Runner::with_hook(hook);
+        self.workers.set_panic_hook(hook);
         self
     }
 
@@ -389,7 +378,7 @@ impl PoolBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
+        self.common.set_clock(clock);
         self
     }
 
@@ -413,7 +402,7 @@ impl PoolBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn run_warning(mut self, warning: RunWarning) -> Self {
-        self.run_warnings.of_all = Some(warning);
+        self.workers.set_run_warning(warning);
         self
     }
 
@@ -438,8 +427,7 @@ impl PoolBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn run_warning_for(mut self, name: impl Into<String>, warning: RunWarning) -> Self {
-        let name = name.into().into_boxed_str();
-        self.run_warnings.by_name.insert(name, warning);
+        self.workers.set_run_warning_for(name, warning);
         self
     }
 
@@ -462,7 +450,7 @@ impl PoolBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on_event(mut self, listener: impl Fn(&PoolEvent) + Send + Sync + 'static) -> Self {
-        self.listener = Some(Arc::new(listener));
+        self.common.set_listener(listener);
         self
     }
 
@@ -486,7 +474,7 @@ impl PoolBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn max_task_names(mut self, most: usize) -> Self {
-        self.names = Some(most.min(usize::from(u16::MAX)));
+        self.workers.set_max_task_names(most);
         self
     }
 
@@ -507,7 +495,7 @@ impl PoolBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn without_metrics(mut self) -> Self {
-        self.names = None;
+        self.workers.unset_metrics();
         self
     }
 
@@ -536,7 +524,7 @@ impl PoolBuilder {
                 (workers, workers)
             }
         };
-        let queue = self.queue.build(&self.clock);
+        let queue = self.queue.build(self.common.clock());
         let config = Config {
             core,
             max,
@@ -548,10 +536,10 @@ impl PoolBuilder {
             overload: self.overload,
             rejection: self.rejection,
             queue: "fifo",
-            run_warning: self.run_warnings.of_all,
-            task_names: self.names,
+            run_warning: self.workers.run_warning(),
+            task_names: self.workers.task_names(),
         };
-        let mut problems = config.problems(&self.name);
+        let mut problems = config.problems(self.common.name());
         let queue = match queue {
             Ok(queue) => Some(queue),
             Err(error) => {
@@ -563,21 +551,14 @@ impl PoolBuilder {
         problems.extend(queue.as_ref().and_then(objects));
         PatchError::unless_none(problems)?;
         let queue = queue.expect("a queue that was not built is a problem");
-        let name = self.name;
-        let factory = self
-            .factory
-            .unwrap_or_else(|| Arc::new(Threads::named(name.clone())));
+        let factory = self.workers.factory(&self.common);
         let parts = Parts {
-            name,
+            common: self.common,
+            workers: self.workers,
             config: LiveConfig::new(&config, factory),
             overload: self.overload,
             queue,
             hooks: self.hooks,
-            runner: self.runner,
-            clock: self.clock,
-            names: self.names,
-            run_warnings: self.run_warnings,
-            listener: self.listener,
         };
         let engine = Arc::new_cyclic(|own| PoolEngine::new(parts, own.clone()));
         Ok(ThreadPool {
@@ -589,8 +570,8 @@ impl PoolBuilder {
 
 impl fmt::Debug for PoolBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PoolBuilder")
-            .field("name", &self.name)
+        self.common
+            .debug("PoolBuilder", f)
             .field("core", &self.core)
             .field("max", &self.max)
             .field("queue", &self.queue)

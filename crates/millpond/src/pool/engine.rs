@@ -73,11 +73,14 @@ use super::stats::RareStats;
 use super::task_queue::TaskQueue;
 use super::timer_leader::TimerSlot;
 use super::worker::{Worker, Workers};
-use crate::engine::events::{Events, Listener};
+use crate::engine::events::Events;
 use crate::engine::metrics::LabelTable;
 use crate::engine::stacks::LongRuns;
-use crate::engine::watchdog::{Limits, Watchdog};
-use crate::engine::{AtomicCtl, ForkGuard, RemovedTasks, Starts, Termination, Tombstones};
+use crate::engine::watchdog::Watchdog;
+use crate::engine::{
+    AtomicCtl, CommonBuilder, ForkGuard, RemovedTasks, Starts, Termination, Tombstones,
+    WorkerBuilder,
+};
 use crate::executor::{DropReports, Runner};
 use crate::task::QueueOwner;
 use crate::thread::{ThreadFactory, Threads};
@@ -147,17 +150,12 @@ pub(super) struct IdleWorkers {
 
 /// What a pool is made of.
 pub(super) struct Parts {
-    pub(super) name: Cow<'static, str>,
+    pub(super) common: CommonBuilder<PoolEvent>,
+    pub(super) workers: WorkerBuilder,
     pub(super) config: LiveConfig,
     pub(super) overload: Overload,
     pub(super) queue: TaskQueue,
     pub(super) hooks: Option<Box<dyn Hooks>>,
-    pub(super) runner: Runner,
-    pub(super) clock: Clock,
-    /// The number of names it keeps metrics of; `None` for no metrics at all.
-    pub(super) names: Option<usize>,
-    pub(super) run_warnings: Limits,
-    pub(super) listener: Option<Listener<PoolEvent>>,
 }
 
 impl PoolEngine {
@@ -167,10 +165,11 @@ impl PoolEngine {
         } else {
             QueueOwner::Engine
         });
-        let timestamps = TimestampClock::of(&parts.clock);
-        let labels = parts.names.map(LabelTable::new);
+        let common = parts.common.into_parts();
+        let of_workers = parts.workers.into_parts(&common.clock);
+        let (labels, now) = (of_workers.labels, of_workers.timestamps.now());
         PoolEngine {
-            name: parts.name,
+            name: common.name,
             own,
             front: CachePadded::new(Front {
                 ctl: AtomicCtl::new(),
@@ -193,18 +192,18 @@ impl PoolEngine {
             starts: Starts::default(),
             removed: RemovedTasks::default(),
             rejections: RejectionCounters::new(labels.as_ref().map_or(1, LabelTable::len)),
-            shedder: CachePadded::new(Shedder::new(parts.overload, timestamps.now())),
-            pacer: CachePadded::new(Pacer::new(timestamps.now())),
+            shedder: CachePadded::new(Shedder::new(parts.overload, now)),
+            pacer: CachePadded::new(Pacer::new(now)),
             hooks: parts.hooks,
-            runner: parts.runner,
-            timestamps,
+            runner: of_workers.runner,
+            timestamps: of_workers.timestamps,
             labels,
-            watchdog: Watchdog::new(parts.run_warnings),
-            events: Events::new(parts.listener),
+            watchdog: of_workers.watchdog,
+            events: common.events,
             reports: Reports::default(),
             dropped: Mutex::new(DropReports::new()),
             long_runs: LongRuns::default(),
-            clock: parts.clock,
+            clock: common.clock,
         }
     }
 

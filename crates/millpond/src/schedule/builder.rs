@@ -4,8 +4,7 @@ use super::core::{self, Core, Decorator, OwnedExecutor};
 use super::event::ScheduleEvent;
 use super::parameters::Config;
 use super::{RunInfo, ScheduledPool};
-use crate::engine::LastHandle;
-use crate::engine::events::Listener;
+use crate::engine::{CommonBuilder, LastHandle};
 use crate::executor::{Executor, TimerSourceOffer};
 use crate::thread::{ThreadFactory, Threads};
 use crate::time::Clock;
@@ -34,27 +33,23 @@ const DEFAULT_NAME: Cow<'static, str> = Cow::Borrowed("scheduled");
 pub struct ScheduledBuilder<E> {
     executor: Arc<E>,
     below: Option<Arc<OwnedExecutor>>,
-    name: Cow<'static, str>,
-    clock: Clock,
+    common: CommonBuilder<ScheduleEvent>,
     config: Config,
     worker_timers: Option<bool>,
     dispatcher_threads: Option<Box<dyn ThreadFactory>>,
     decorator: Option<Box<Decorator>>,
-    listener: Option<Listener<ScheduleEvent>>,
 }
 
 impl<E: Executor + 'static> ScheduledBuilder<E> {
     pub(super) fn new(executor: Arc<E>, below: Option<Arc<OwnedExecutor>>) -> Self {
         ScheduledBuilder {
-            clock: executor.clock(),
+            common: CommonBuilder::new(DEFAULT_NAME, executor.clock()),
             executor,
             below,
-            name: DEFAULT_NAME,
             config: Config::default(),
             worker_timers: None,
             dispatcher_threads: None,
             decorator: None,
-            listener: None,
         }
     }
 
@@ -73,12 +68,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
-        let name = name.into();
-        self.name = if name.trim().is_empty() {
-            DEFAULT_NAME
-        } else {
-            name
-        };
+        self.common.set_name_or(name.into(), DEFAULT_NAME);
         self
     }
 
@@ -101,7 +91,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
+        self.common.set_clock(clock);
         self
     }
 
@@ -242,7 +232,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on_event(mut self, listener: impl Fn(&ScheduleEvent) + Send + Sync + 'static) -> Self {
-        self.listener = Some(Arc::new(listener));
+        self.common.set_listener(listener);
         self
     }
 
@@ -309,22 +299,21 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
     /// ```
     pub fn build(self) -> ScheduledPool<E> {
         let dispatcher_threads = self.dispatcher_threads.unwrap_or_else(|| {
-            let name = format!("{}-dispatcher", self.name);
+            let name = format!("{}-dispatcher", self.common.name());
             Box::new(Threads::named(name))
         });
         let is_own = self.below.is_some();
-        let by_the_system = self.clock.is_system() && self.executor.clock().is_system();
+        let clock = self.common.clock();
+        let by_the_system = clock.is_system() && self.executor.clock().is_system();
         // LEADER-4
-        let may_have_leader = self.clock.agrees_with(&self.executor.clock());
+        let may_have_leader = clock.agrees_with(&self.executor.clock());
         let has_leader = may_have_leader && self.worker_timers.unwrap_or(is_own && by_the_system);
         let core = Core::new(core::Parts {
-            name: self.name,
-            clock: self.clock,
+            common: self.common,
             executor: Arc::clone(&self.executor) as Arc<dyn Executor>,
             owned: self.below,
             dispatcher_threads,
             decorator: self.decorator,
-            listener: self.listener,
             max_pending: self.config.max_pending,
             runs_delayed: self.config.run_delayed_after_shutdown,
             runs_periodic: self.config.run_series_after_shutdown,
@@ -345,8 +334,8 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
 
 impl<E: fmt::Debug> fmt::Debug for ScheduledBuilder<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScheduledBuilder")
-            .field("name", &self.name)
+        self.common
+            .debug("ScheduledBuilder", f)
             .field("executor", &self.executor)
             .field("max_pending", &self.config.max_pending)
             .finish_non_exhaustive()

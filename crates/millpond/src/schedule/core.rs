@@ -35,8 +35,8 @@ use super::handed_over::HandedOver;
 use super::liveness::Runs;
 use super::plan::Now;
 use super::state::{PoolState, StateSlot};
-use crate::engine::events::{Events, Listener};
-use crate::engine::{ForkGuard, Termination};
+use crate::engine::events::Events;
+use crate::engine::{CommonBuilder, ForkGuard, Termination};
 use crate::executor::{Executor, Lifecycle, RejectReason, Rejected};
 use crate::thread::ThreadFactory;
 use crate::time::{Clock, Deadline, due_since};
@@ -92,13 +92,11 @@ pub(super) struct Counters {
 
 /// What a pool is made of.
 pub(super) struct Parts {
-    pub(super) name: Cow<'static, str>,
-    pub(super) clock: Clock,
+    pub(super) common: CommonBuilder<ScheduleEvent>,
     pub(super) executor: Arc<dyn Executor>,
     pub(super) owned: Option<Arc<OwnedExecutor>>,
     pub(super) dispatcher_threads: Box<dyn ThreadFactory>,
     pub(super) decorator: Option<Box<Decorator>>,
-    pub(super) listener: Option<Listener<ScheduleEvent>>,
     pub(super) max_pending: Option<usize>,
     pub(super) runs_delayed: bool,
     pub(super) runs_periodic: bool,
@@ -107,11 +105,12 @@ pub(super) struct Parts {
 impl Core {
     pub(super) fn new(parts: Parts) -> Arc<Self> {
         let fork_guard = ForkGuard::new();
-        let slot = StateSlot::acquire(&parts, parts.clock.now());
+        let slot = StateSlot::acquire(&parts, parts.common.clock().now());
         let base = slot.lock().pending.base();
+        let common = parts.common.into_parts();
         Arc::new_cyclic(|this| Core {
-            name: parts.name,
-            clock: parts.clock,
+            name: common.name,
+            clock: common.clock,
             executor: parts.executor,
             owned: parts.owned,
             slot,
@@ -123,7 +122,7 @@ impl Core {
             is_executor_down: AtomicBool::new(false),
             handed_over: HandedOver::new(),
             decorator: parts.decorator,
-            events: Events::new(parts.listener),
+            events: common.events,
             this: Weak::clone(this),
             base,
             fork_guard,
