@@ -43,7 +43,7 @@ pub(crate) use ctl::{AtomicCtl, Ctl};
 pub(crate) use fork_guard::ForkGuard;
 pub(crate) use identity::{Identity, thread_number};
 pub(crate) use inline_join::{InlineHost, InlineJoins, InlineRun, Tombstones};
-pub(crate) use removed::RemovedTasks;
+pub(crate) use removed::{RemovedTasks, RemovesTasks};
 pub(crate) use spawn::{NotAdded, Spawn, WorkerEngine, WorkerGuard};
 pub(crate) use starts::Starts;
 pub(crate) use termination::{LastHandle, Terminates, Termination};

@@ -6,6 +6,7 @@
 
 use super::engine::{ForkJoinEngine, MAX_PARALLELISM};
 use super::spares::{DEFAULT_MAX_SPARES, MAX_SPARES};
+use crate::engine::events::EventSource;
 use crate::engine::metrics::LabelTable;
 use crate::engine::watchdog::{RunWarning, SHORTEST_LIMIT, Supervised};
 use crate::machine::Machine;
@@ -302,7 +303,7 @@ impl ForkJoinEngine {
                 .write_limits(|limits| limits.of_all = next.run_warning);
         }
         drop(changing);
-        if let Some(own) = self.own.upgrade().filter(|_| names_warning) {
+        if let Some(own) = self.this().upgrade().filter(|_| names_warning) {
             own.heed_limits();
         }
         let limits = |settings: &Settings| (settings.parallelism, settings.max_spares);

@@ -191,7 +191,7 @@ impl ForkJoinEngine {
             parks: 0,
             wakes: rare.wakes.get(),
             deadlocks: self.watchdog.deadlocks.get(),
-            dropped_detached: rare.dropped_detached.get(),
+            dropped_detached: self.dropped.count(),
             thread_failures: self.starts.failures.get(),
             failed_starts_in_a_row: self.starts.failed_in_a_row.get(),
         };

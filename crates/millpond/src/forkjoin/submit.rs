@@ -5,7 +5,9 @@ use super::engine::ForkJoinEngine;
 use super::run_stop;
 use super::worker::{Worker, WorkerRecord};
 use crate::engine::watchdog::Supervised;
-use crate::engine::{Identity, InlineJoins, InlineRun, Spawn, Tombstones, WorkerEngine};
+use crate::engine::{
+    Identity, InlineJoins, InlineRun, RemovesTasks, Spawn, Tombstones, WorkerEngine,
+};
 use crate::executor::{RejectReason, Rejected};
 use crate::task::{Cycle, Name, Task, TaskView};
 use millpond_raw::forkjoin::JobRef;

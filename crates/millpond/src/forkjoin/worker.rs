@@ -15,6 +15,7 @@ use super::deque::Item;
 use super::engine::ForkJoinEngine;
 use super::slot::{PUBLISH_LATER, PUBLISH_NOW};
 use super::watching::WaitFlags;
+use crate::engine::dropped::DropSource;
 use crate::engine::metrics::{
     Counts, LabelSums, LiveRecorder, NoRecorder, Recorder, RecorderState, Target, WorkerMetrics,
     WorkerStats,

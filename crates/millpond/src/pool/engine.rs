@@ -73,12 +73,13 @@ use super::stats::RareStats;
 use super::task_queue::TaskQueue;
 use super::timer_leader::TimerSlot;
 use super::worker::{Worker, Workers};
+use crate::engine::dropped::Drops;
 use crate::engine::events::{Events, Listener};
 use crate::engine::metrics::LabelTable;
 use crate::engine::stacks::LongRuns;
 use crate::engine::watchdog::{Limits, Watchdog};
 use crate::engine::{AtomicCtl, ForkGuard, RemovedTasks, Starts, Termination, Tombstones};
-use crate::executor::{DropReports, Runner};
+use crate::executor::Runner;
 use crate::task::QueueOwner;
 use crate::thread::{ThreadFactory, Threads};
 use crate::time::{Clock, TimestampClock};
@@ -93,8 +94,6 @@ use std::sync::{Arc, Weak};
 /// What the handles of a pool and its workers share.
 pub(super) struct PoolEngine {
     pub(super) name: Cow<'static, str>,
-    /// Itself, for what it does later.
-    pub(super) own: Weak<PoolEngine>,
     front: CachePadded<Front>,
     pub(super) queue: TaskQueue,
     /// To be dropped after the queue (TAG-2), so it stands behind it.
@@ -122,7 +121,7 @@ pub(super) struct PoolEngine {
     pub(super) watchdog: Watchdog,
     pub(super) events: Events<PoolEngine>,
     pub(super) reports: Reports,
-    pub(super) dropped: Mutex<DropReports>,
+    pub(super) dropped: Drops,
     pub(super) long_runs: LongRuns<Worker>,
 }
 
@@ -171,7 +170,6 @@ impl PoolEngine {
         let labels = parts.names.map(LabelTable::new);
         PoolEngine {
             name: parts.name,
-            own,
             front: CachePadded::new(Front {
                 ctl: AtomicCtl::new(),
                 config: parts.config,
@@ -200,9 +198,9 @@ impl PoolEngine {
             timestamps,
             labels,
             watchdog: Watchdog::new(parts.run_warnings),
-            events: Events::new(parts.listener),
+            events: Events::new(&own, parts.listener),
             reports: Reports::default(),
-            dropped: Mutex::new(DropReports::new()),
+            dropped: Drops::new(),
             long_runs: LongRuns::default(),
             clock: parts.clock,
         }

@@ -336,7 +336,7 @@ impl PoolEngine {
             self_joined: counts.joined,
             cancelled: counts.cancelled + self.removed.cancelled.get() + rare.extra_cancelled.get(),
             expired: counts.expired + self.removed.expired.get() + rare.extra_expired.get(),
-            dropped_detached: rare.dropped_detached.get(),
+            dropped_detached: self.dropped.count(),
             cancelled_while_running: counts.unwanted,
             shed: counts.shed,
             ran_elsewhere: counts.elsewhere

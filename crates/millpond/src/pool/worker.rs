@@ -33,6 +33,7 @@ use super::events::PoolEvent;
 use super::hooks::{Ended, TaskInfo};
 use super::shed::Turn;
 use super::task_queue::TaskQueue;
+use crate::engine::dropped::DropSource;
 use crate::engine::events::EventSource;
 use crate::engine::metrics::{
     Counts, LabelSums, LiveRecorder, NoRecorder, Recorder, RecorderState, Target, WorkerMetrics,

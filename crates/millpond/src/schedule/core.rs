@@ -45,7 +45,7 @@ use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use millpond_raw::user_code::{self, Kind};
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The user's code around every run.
@@ -71,7 +71,6 @@ pub(super) struct Core {
     pub(super) handed_over: HandedOver,
     pub(super) decorator: Option<Box<Decorator>>,
     pub(super) events: Events<Core>,
-    pub(super) this: Weak<Core>,
     /// The instant from which due times are counted in nanoseconds.
     base: Instant,
     fork_guard: ForkGuard,
@@ -123,8 +122,7 @@ impl Core {
             is_executor_down: AtomicBool::new(false),
             handed_over: HandedOver::new(),
             decorator: parts.decorator,
-            events: Events::new(parts.listener),
-            this: Weak::clone(this),
+            events: Events::new(this, parts.listener),
             base,
             fork_guard,
         })
