@@ -10,6 +10,7 @@
 //! | `spawn` | the start protocol of workers, and recovery when one could not start |
 //! | `starts` | attempts to start threads of workers, and the pause between two while all of them fail |
 //! | `removed` | accepted tasks that left the queues otherwise than through a worker |
+//! | `parameters` | parameters that engines share: their rows, defaults and words |
 //! | `identity` | how a submitter recognises its own task in a queue |
 //! | `termination` | how an engine ends: try to terminate, await, drop of the last handle |
 //! | `inline_join` | the host for joins that run the joined task inline, and the count of tombstones |
@@ -30,6 +31,7 @@ mod identity;
 mod inline_join;
 pub(crate) mod long_run;
 pub(crate) mod metrics;
+pub(crate) mod parameters;
 mod removed;
 mod spawn;
 pub(crate) mod stacks;
