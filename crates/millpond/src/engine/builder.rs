@@ -4,7 +4,7 @@
 //! with its defaults, and becomes what an engine is built of: [`CommonBuilder`] for every engine, [`WorkerBuilder`] for
 //! those with workers of their own.
 
-use super::events::{EventSource, Events, Listener};
+use super::events::Listener;
 use super::metrics::{LabelTable, MAX_LABELS};
 use super::watchdog::{Limits, RunWarning, Watchdog};
 use crate::executor::{Runner, UncaughtPanic};
@@ -17,16 +17,9 @@ use std::sync::Arc;
 
 /// What the builder of any engine can be told.
 pub(crate) struct CommonBuilder<Event> {
-    name: Cow<'static, str>,
-    clock: Clock,
-    listener: Option<Listener<Event>>,
-}
-
-/// What any engine `S` is built of.
-pub(crate) struct CommonParts<S: EventSource> {
     pub(crate) name: Cow<'static, str>,
     pub(crate) clock: Clock,
-    pub(crate) events: Events<S>,
+    pub(crate) listener: Option<Listener<Event>>,
 }
 
 impl<Event> CommonBuilder<Event> {
@@ -59,14 +52,6 @@ impl<Event> CommonBuilder<Event> {
 
     pub(crate) fn clock(&self) -> &Clock {
         &self.clock
-    }
-
-    pub(crate) fn into_parts<S: EventSource<Event = Event>>(self) -> CommonParts<S> {
-        CommonParts {
-            name: self.name,
-            clock: self.clock,
-            events: Events::new(self.listener),
-        }
     }
 
     /// Begins the debug output of a builder: its name is first.

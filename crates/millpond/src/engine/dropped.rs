@@ -9,7 +9,7 @@
 //! engine, such as a serial executor, drops.
 
 use super::events::EventSource;
-use super::metrics::Label;
+use super::metrics::{Counter, Label};
 use crate::executor::{DropReports, DroppedTask, ReportDrops, why};
 use crate::task::CancelReason;
 use crate::time::{Alarm, NoTimerThread, Owner, Work, drop_off_timer};
@@ -81,21 +81,47 @@ impl fmt::Display for DroppedDetached {
     }
 }
 
+/// The detached tasks that an engine has dropped.
+pub(crate) struct Drops {
+    /// Those that have not been reported.
+    reports: Mutex<DropReports>,
+    count: Counter,
+}
+
+impl Drops {
+    pub(crate) fn new() -> Self {
+        Drops {
+            reports: Mutex::new(DropReports::new()),
+            count: Counter::default(),
+        }
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count.get()
+    }
+}
+
 /// An engine that reports dropped detached tasks by events.
 pub(crate) trait DropSource: EventSource {
     /// Its name.
     fn name(&self) -> &str;
 
-    /// The tasks that have not been reported.
-    fn drop_reports(&self) -> &Mutex<DropReports>;
+    fn drops(&self) -> &Drops;
 
     /// The event that reports them.
-    fn dropped_detached(&self, report: DroppedDetached) -> Self::Event;
+    fn dropped_detached(report: DroppedDetached) -> Self::Event;
+
+    /// A detached task was dropped before it ran.
+    #[cold]
+    fn report_dropped(&self, task: DroppedTask) {
+        self.drops().count.add(1);
+        self.add_dropped(task);
+    }
 }
 
 impl<S: DropSource> ReportDrops for S {
     fn with_drops<R>(&self, f: impl FnOnce(&mut DropReports) -> R) -> R {
-        f(&mut self.drop_reports().lock())
+        f(&mut self.drops().reports.lock())
     }
 
     fn now(&self) -> Instant {
@@ -121,7 +147,7 @@ impl<S: DropSource> ReportDrops for S {
             let label = name.map_or(Label::Place(location), |name| {
                 Label::Name(name.as_str().into())
             });
-            source.dropped_detached(DroppedDetached {
+            S::dropped_detached(DroppedDetached {
                 pool: source.name().to_owned(),
                 label,
                 location,

@@ -67,6 +67,7 @@ type MakeEvent<S> = Box<dyn FnOnce(&S) -> <S as EventSource>::Event + Send>;
 
 /// The events of an engine.
 pub(crate) struct Events<S: EventSource> {
+    source: Weak<S>,
     sink: Sink<S::Event>,
     state: Mutex<State<S>>,
     /// Threads that wait until all are delivered (EVENTS-5).
@@ -98,12 +99,13 @@ impl<S: EventSource> State<S> {
 }
 
 impl<S: EventSource> Events<S> {
-    pub(crate) fn new(listener: Option<Listener<S::Event>>) -> Self {
-        Events::to(listener.map_or(Sink::Log(log), Sink::Listener))
+    pub(crate) fn new(source: &Weak<S>, listener: Option<Listener<S::Event>>) -> Self {
+        Events::to(source, listener.map_or(Sink::Log(log), Sink::Listener))
     }
 
-    fn to(sink: Sink<S::Event>) -> Self {
+    fn to(source: &Weak<S>, sink: Sink<S::Event>) -> Self {
         Events {
+            source: Weak::clone(source),
             sink,
             state: Mutex::new(State {
                 queue: VecDeque::new(),
@@ -204,7 +206,9 @@ pub(crate) trait EventSource: Send + Sync + Sized + 'static {
     fn events(&self) -> &Events<Self>;
 
     /// Itself.
-    fn this(&self) -> &Weak<Self>;
+    fn this(&self) -> &Weak<Self> {
+        &self.events().source
+    }
 
     /// The clock that it goes by.
     fn clock(&self) -> &Clock;

@@ -9,7 +9,8 @@
 //! show as a queued task. So the engine counts how many of them were made and how many have left, and subtracts the
 //! difference from the length of the queue.
 
-use super::workers::{Worker, WorkerPart};
+use super::spawn::WorkerEngine;
+use super::workers::Worker;
 use crate::executor::{Inside, RunOutcome};
 use crate::task::{self, Cycle, InlineCallbacks, QueueOwner, QueueTag, Task, TaskView};
 use millpond_raw::cache_padded::CachePadded;
@@ -21,10 +22,7 @@ use millpond_raw::timestamp::Timestamp;
 use std::sync::Arc;
 
 /// What an engine does when its workers run joined tasks inline. Only `contains` may panic.
-pub(crate) trait InlineJoins: Send + Sync + Sized + 'static {
-    /// What the engine keeps for a worker.
-    type Part: WorkerPart;
-
+pub(crate) trait InlineJoins: WorkerEngine {
     fn tombstones(&self) -> &Tombstones;
 
     /// Whether a queued task may run before its turn. Not if the queue keeps it until its time has come.
@@ -32,8 +30,6 @@ pub(crate) trait InlineJoins: Send + Sync + Sized + 'static {
 
     /// Whether the task with this mark is in the queue, which may be the user's and panic.
     fn contains(&self, mark: usize) -> bool;
-
-    fn now(&self) -> Timestamp;
 
     /// A worker is about to run a joined task.
     fn inline_started(&self, worker: &Worker<Self::Part>, task: TaskView<'_>);
@@ -89,7 +85,7 @@ impl<E: InlineJoins> InlineCallbacks for InlineHost<E> {
     }
 
     fn started(&self, task: TaskView<'_>) {
-        self.starts.lock().push(self.engine.now());
+        self.starts.lock().push(self.engine.timestamps().now());
         self.engine.inline_started(&self.worker, task);
     }
 

@@ -11,6 +11,7 @@
 //! | `spawn` | the start protocol of workers, and recovery when one could not start |
 //! | `starts` | attempts to start threads of workers, and the pause between two while all of them fail |
 //! | `removed` | accepted tasks that left the queues otherwise than through a worker |
+//! | `parameters` | parameters that engines share: their rows, defaults and words |
 //! | `identity` | how a submitter recognises its own task in a queue |
 //! | `termination` | how an engine ends: try to terminate, await, drop of the last handle |
 //! | `inline_join` | the host for joins that run the joined task inline, and the count of tombstones |
@@ -32,6 +33,7 @@ mod identity;
 mod inline_join;
 pub(crate) mod long_run;
 pub(crate) mod metrics;
+pub(crate) mod parameters;
 mod removed;
 mod spawn;
 pub(crate) mod stacks;
@@ -46,7 +48,7 @@ pub(crate) use ctl::{AtomicCtl, Ctl};
 pub(crate) use fork_guard::ForkGuard;
 pub(crate) use identity::{Identity, thread_number};
 pub(crate) use inline_join::{InlineHost, InlineJoins, InlineRun, Tombstones};
-pub(crate) use removed::RemovedTasks;
+pub(crate) use removed::{RemovedTasks, RemovesTasks};
 pub(crate) use spawn::{NotAdded, Spawn, WorkerEngine, WorkerGuard};
 pub(crate) use starts::Starts;
 pub(crate) use termination::{LastHandle, Terminates, Termination};

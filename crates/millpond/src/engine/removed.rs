@@ -4,9 +4,15 @@
 //! - **REMOVED-1** Each counter is raised after the task has left the queue, and each task raises one of them once. So the
 //!   accepted tasks are those that workers took, those that are queued, and the [total](RemovedTasks::total) here.
 
+use super::dropped::DropSource;
 use super::metrics::Counter;
+use super::spawn::WorkerEngine;
+use super::termination;
+use super::workers::Worker;
 use crate::executor::{DroppedTask, RunOutcome, cancel_dropped};
+use crate::manage::RunState;
 use crate::task::{CancelReason, InlineRunner, Task, Tombstone};
+use std::sync::Arc;
 
 /// Tasks that left the queues without a worker, by what became of them.
 #[derive(Debug, Default)]
@@ -100,5 +106,68 @@ impl RemovedTasks {
         self.cancelled.add(cancelled);
         unheard.into_iter().for_each(report);
         cancelled
+    }
+}
+
+/// An engine out of whose queues tasks are taken.
+pub(crate) trait RemovesTasks: WorkerEngine + DropSource {
+    fn removed(&self) -> &RemovedTasks;
+
+    /// Takes all such tasks out of the queues.
+    fn take_where(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task>;
+
+    /// Takes out all that has not started, also what these workers were to start with. The engine is stopped.
+    fn take_unstarted(&self, workers: &[Arc<Worker<Self::Part>>]) -> Vec<Task>;
+
+    /// Tasks were taken out, not by a worker. They may have been the last that others wait for (END-1).
+    fn tasks_removed(&self);
+
+    /// Lets all that wait see that the engine is stopped.
+    fn wake_for_stop(&self);
+
+    /// Accepts no more tasks, interrupts running ones, and hands back those that have not started.
+    fn stop_workers(&self) -> Vec<Task> {
+        if self.is_forked() {
+            self.ctl().advance_to(RunState::Stopped);
+            return Vec::new();
+        }
+        let all = self.with_workers(|workers| {
+            // WORKERS-1
+            self.ctl().advance_to(RunState::Stopped);
+            workers.list_all()
+        });
+        // Before anybody is interrupted: a worker that stops what it runs must not begin the next one.
+        let mut unstarted = self.take_unstarted(&all);
+        self.removed().hand_back(&mut unstarted);
+        for worker in all {
+            worker.stop.set();
+        }
+        self.wake_for_stop();
+        termination::try_terminate(self);
+        unstarted
+    }
+
+    /// Takes tasks out of the queues for their submitter, while the engine goes on. Tasks that start at this moment stay.
+    fn take_back_where(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
+        if self.is_forked() {
+            return Vec::new();
+        }
+        let mut taken = self.take_where(wanted);
+        if !taken.is_empty() {
+            self.removed().hand_back(&mut taken);
+            self.tasks_removed();
+        }
+        taken
+    }
+
+    /// Cancels tasks that have been taken out of the queues, and counts them. Returns how many were not tombstones.
+    fn give_up(&self, tasks: Vec<Task>, reason: CancelReason) -> usize {
+        if tasks.is_empty() {
+            return 0;
+        }
+        let report = |dropped| self.report_dropped(dropped);
+        let given_up = self.removed().cancel(tasks, reason, report);
+        self.tasks_removed();
+        given_up
     }
 }

@@ -19,16 +19,17 @@
 //!
 //! An engine without a control word implements [`Terminates`] alone, and decides by itself when it is over.
 
+use super::events::EventSource;
 use super::spawn::WorkerEngine;
 use crate::executor::{Inside, TerminationError, Waitable, ended};
 use crate::interrupt;
 use crate::manage::RunState;
-use crate::time::{Clock, Deadline};
+use crate::time::Deadline;
 use millpond_raw::park::Site;
 use std::sync::Arc;
 
 /// An engine that others can shut down, and wait for.
-pub(crate) trait Terminates: Send + Sync + Sized + 'static {
+pub(crate) trait Terminates: EventSource {
     /// Names the wait for the end, in reports of blocked threads.
     const AWAIT_SITE: Site;
 
@@ -56,8 +57,6 @@ pub(crate) trait Terminates: Send + Sync + Sized + 'static {
         !self.is_forked() && Inside::is(self)
     }
 
-    fn clock(&self) -> &Clock;
-
     fn termination(&self) -> &Termination;
 
     /// Waits until it is over. False if the deadline came first.
@@ -74,13 +73,10 @@ pub(crate) trait Terminates: Send + Sync + Sized + 'static {
         let is_over = ended(waiters.wait(Self::AWAIT_SITE, self.clock(), deadline, over))?;
         if is_over {
             // EVENTS-5
-            self.await_events(deadline);
+            self.await_delivery(deadline);
         }
         Ok(is_over)
     }
-
-    /// Waits for the delivery of its last events, for a while.
-    fn await_events(&self, deadline: Deadline);
 }
 
 /// The threads that wait for the end of an engine.

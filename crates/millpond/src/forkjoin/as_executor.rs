@@ -2,7 +2,8 @@
 
 use super::ForkJoinPool;
 use super::config::TABLE;
-use crate::engine::{Terminates, WorkerEngine};
+use crate::engine::dropped::DropSource;
+use crate::engine::{RemovesTasks, Terminates, WorkerEngine};
 use crate::executor::{
     DroppedTask, EngineInternals, Executor, Internals, Lifecycle, RejectReason, Rejected,
     TerminationError, TryExecuteError,

@@ -4,10 +4,14 @@
 //!   under one lock, so two patches at the same time have the same order for all parameters. A reader that holds the lock
 //!   never sees half of a patch.
 
+pub(super) use crate::engine::parameters::{DEFAULT_KEEP_ALIVE, DEFAULT_TASK_NAMES};
+
 use super::engine::{ForkJoinEngine, MAX_PARALLELISM};
 use super::spares::{DEFAULT_MAX_SPARES, MAX_SPARES};
+use crate::engine::events::EventSource;
 use crate::engine::metrics::LabelTable;
-use crate::engine::watchdog::{RunWarning, SHORTEST_LIMIT, Supervised};
+use crate::engine::parameters::{self, KeepAlive};
+use crate::engine::watchdog::{RunWarning, Supervised};
 use crate::machine::Machine;
 use crate::manage::{
     Choice, Invalid, Parameter, ParameterSpec, ParameterTable, Patch, PatchError, Value, ValueType,
@@ -15,15 +19,9 @@ use crate::manage::{
 };
 use crate::thread::ThreadFactory;
 use millpond_raw::sync::Mutex;
-use millpond_raw::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// How long a worker without work stays.
-pub(super) const DEFAULT_KEEP_ALIVE: Duration = Duration::from_secs(60);
-
-/// The number of task names that metrics are kept of.
-pub(super) const DEFAULT_TASK_NAMES: usize = 64;
 
 /// What a worker does while it waits for a job that another worker runs.
 ///
@@ -115,17 +113,11 @@ pub(super) const TABLE: ParameterTable<Settings> = ParameterTable(&[
         get: |settings| settings.max_spares.into(),
         set: |settings, value| set(&mut settings.max_spares, value.as_usize()),
     },
-    ParameterSpec {
-        name: "keep_alive",
-        kind: ValueType::ANY_DURATION,
-        unit: None,
-        default: |_| Some(DEFAULT_KEEP_ALIVE.into()),
-        is_live: true,
-        help: "How long a worker without work stays; 584 years and more are for ever.",
-        advice: "",
-        get: |settings| settings.keep_alive.into(),
-        set: |settings, value| set(&mut settings.keep_alive, value.as_duration()),
-    },
+    parameters::keep_alive(
+        "How long a worker without work stays; 584 years and more are for ever.",
+        |settings| settings.keep_alive.into(),
+        |settings, value| set(&mut settings.keep_alive, value.as_duration()),
+    ),
     ParameterSpec {
         name: "fifo",
         kind: ValueType::Boolean,
@@ -148,39 +140,22 @@ pub(super) const TABLE: ParameterTable<Settings> = ParameterTable(&[
         get: |settings| Value::choice(settings.help.word()),
         set: |_, _| Ok(()),
     },
-    ParameterSpec {
-        name: "run_warning",
-        kind: ValueType::Optional(&ValueType::Duration {
-            min: SHORTEST_LIMIT,
-            max: Duration::MAX,
-        }),
-        unit: None,
-        default: |_| Some(Value::None),
-        is_live: true,
-        help: "A task that runs longer than this is reported, unless its name has a limit of its own.",
-        advice: "",
-        get: |settings| settings.run_warning.map(RunWarning::limit).into(),
+    parameters::run_warning(
+        |settings| settings.run_warning.map(RunWarning::limit).into(),
         // Whether it interrupts stays as it is.
-        set: |settings, value| {
+        |settings, value| {
             settings.run_warning =
                 RunWarning::with_limit(settings.run_warning, value.as_duration());
             Ok(())
         },
-    },
-    ParameterSpec {
-        name: "max_task_names",
-        kind: ValueType::Optional(&ValueType::Integer {
+    ),
+    parameters::task_names(
+        ValueType::Optional(&ValueType::Integer {
             min: 0,
             max: usize::MAX as u64,
         }),
-        unit: Some("names"),
-        default: |_| Some(DEFAULT_TASK_NAMES.into()),
-        is_live: false,
-        help: "Task names that are measured one by one; none if nothing is measured.",
-        advice: "",
-        get: |settings| settings.task_names.into(),
-        set: |_, _| Ok(()),
-    },
+        |settings| settings.task_names.into(),
+    ),
 ]);
 
 const HELPS: &[Choice] = &[
@@ -198,7 +173,7 @@ pub(super) struct Config {
     pub(super) is_fifo: bool,
     parallelism: AtomicUsize,
     max_spares: AtomicUsize,
-    keep_alive: AtomicU64,
+    keep_alive: KeepAlive,
     /// FORKJOIN-CONFIG-1
     changing: Mutex<()>,
 }
@@ -211,7 +186,7 @@ impl Config {
             is_fifo: settings.is_fifo,
             parallelism: AtomicUsize::new(0),
             max_spares: AtomicUsize::new(0),
-            keep_alive: AtomicU64::new(0),
+            keep_alive: KeepAlive::default(),
             changing: Mutex::new(()),
         };
         config.write(settings);
@@ -230,10 +205,7 @@ impl Config {
 
     /// Huge durations mean for ever.
     pub(super) fn keep_alive(&self) -> Duration {
-        match self.keep_alive.load(Ordering::Relaxed) {
-            u64::MAX => Duration::MAX,
-            nanos => Duration::from_nanos(nanos),
-        }
+        self.keep_alive.get()
     }
 
     fn settings(&self, task_names: Option<usize>, run_warning: Option<RunWarning>) -> Settings {
@@ -249,8 +221,7 @@ impl Config {
     }
 
     fn write(&self, settings: Settings) {
-        let nanos = u64::try_from(settings.keep_alive.as_nanos()).unwrap_or(u64::MAX);
-        self.keep_alive.store(nanos, Ordering::Relaxed);
+        self.keep_alive.set(settings.keep_alive);
         self.max_spares
             .store(settings.max_spares, Ordering::Relaxed);
         self.parallelism
@@ -302,7 +273,7 @@ impl ForkJoinEngine {
                 .write_limits(|limits| limits.of_all = next.run_warning);
         }
         drop(changing);
-        if let Some(own) = self.own.upgrade().filter(|_| names_warning) {
+        if let Some(own) = self.this().upgrade().filter(|_| names_warning) {
             own.heed_limits();
         }
         let limits = |settings: &Settings| (settings.parallelism, settings.max_spares);

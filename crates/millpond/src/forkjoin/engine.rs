@@ -42,15 +42,16 @@ use super::sleep::Sleep;
 use super::slot::{PUBLISH_LATER, Slots};
 use super::spares::{MAX_SPARES, Spares};
 use super::worker::{Worker, WorkerRecord, Workers};
+use crate::engine::dropped::Drops;
 use crate::engine::events::{EventSource, Events};
 use crate::engine::metrics::{Counter, LabelTable};
 use crate::engine::stacks::LongRuns;
 use crate::engine::watchdog::Watchdog;
 use crate::engine::{
-    AtomicCtl, CommonBuilder, ForkGuard, NotAdded, RemovedTasks, Spawn, Starts, Termination,
-    Tombstones, WorkerBuilder, WorkerEngine, WorkerGuard,
+    AtomicCtl, CommonBuilder, ForkGuard, NotAdded, RemovedTasks, RemovesTasks, Spawn, Starts,
+    Termination, Tombstones, WorkerBuilder, WorkerEngine, WorkerGuard,
 };
-use crate::executor::{DropReports, ReportDrops, Runner};
+use crate::executor::{ReportDrops, Runner};
 use crate::task::{CancelReason, QueueOwner, Task};
 use crate::thread::ThreadFactory;
 use crate::time::{Clock, TimestampClock};
@@ -60,7 +61,7 @@ use millpond_raw::sync::atomic::{AtomicBool, Ordering, fence};
 use millpond_raw::wait_queue::WaitQueue;
 use std::borrow::Cow;
 use std::io;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 /// The most workers that a pool can have, without spares.
 pub(super) const MAX_PARALLELISM: usize = 1024;
@@ -68,7 +69,6 @@ pub(super) const MAX_PARALLELISM: usize = 1024;
 /// What the handles of a pool and its workers share.
 pub(super) struct ForkJoinEngine {
     pub(super) name: Cow<'static, str>,
-    pub(super) own: Weak<ForkJoinEngine>,
     ctl: AtomicCtl,
     /// True while the watchdog is armed. Beside what every submit reads.
     pub(super) is_watched: AtomicBool,
@@ -98,7 +98,7 @@ pub(super) struct ForkJoinEngine {
     pub(super) watchdog: Watchdog,
     pub(super) long_runs: LongRuns<Worker>,
     pub(super) events: Events<ForkJoinEngine>,
-    pub(super) dropped: Mutex<DropReports>,
+    pub(super) dropped: Drops,
     /// It is the common pool, which is never shut down.
     pub(super) is_common: bool,
 }
@@ -113,7 +113,6 @@ pub(super) struct RareStats {
     pub(super) rejected: Counter,
     pub(super) installed: Counter,
     pub(super) wakes: Counter,
-    pub(super) dropped_detached: Counter,
     pub(super) futile_spins: Counter,
     pub(super) preempted_yields: Counter,
 }
@@ -129,11 +128,10 @@ pub(super) struct Parts {
 
 impl ForkJoinEngine {
     pub(super) fn new(parts: Parts) -> Arc<Self> {
-        let common = parts.common.into_parts();
+        let common = parts.common;
         let of_workers = parts.workers.into_parts(&common.clock);
         Arc::new_cyclic(|own| ForkJoinEngine {
             name: common.name,
-            own: Weak::clone(own),
             ctl: AtomicCtl::new(),
             is_watched: AtomicBool::new(false),
             fork_guard: ForkGuard::new(),
@@ -157,8 +155,8 @@ impl ForkJoinEngine {
             labels: of_workers.labels,
             watchdog: of_workers.watchdog,
             long_runs: LongRuns::default(),
-            events: common.events,
-            dropped: Mutex::new(DropReports::new()),
+            events: Events::new(own, common.listener),
+            dropped: Drops::new(),
             is_common: parts.is_common,
         })
     }
@@ -272,7 +270,7 @@ impl ForkJoinEngine {
 
     /// More workers may be started: one for each thing that is queued. Sleepers are woken by the caller.
     pub(super) fn start_workers_for_queued(&self) {
-        let Some(own) = self.own.upgrade() else {
+        let Some(own) = self.this().upgrade() else {
             return;
         };
         let inside: usize = self.slots.iter().map(|slot| slot.deque.len()).sum();

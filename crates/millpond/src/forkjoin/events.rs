@@ -1,15 +1,13 @@
 //! Events of a pool, for its operator.
 
 use super::engine::ForkJoinEngine;
-use crate::engine::dropped::{DropSource, DroppedDetached};
+use crate::engine::dropped::{DropSource, DroppedDetached, Drops};
 use crate::engine::events::{EventSource, Events};
 use crate::engine::long_run::LongRun;
-use crate::executor::{DropReports, DroppedTask, ReportDrops};
 use crate::task::Cycle;
 use crate::time::Clock;
-use millpond_raw::sync::Mutex;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 /// What an operator of a pool should know: see [`ForkJoinBuilder::on_event`](super::ForkJoinBuilder::on_event).
 #[derive(Clone, Debug)]
@@ -100,10 +98,6 @@ impl EventSource for ForkJoinEngine {
         &self.events
     }
 
-    fn this(&self) -> &Weak<Self> {
-        &self.own
-    }
-
     fn clock(&self) -> &Clock {
         &self.clock
     }
@@ -119,23 +113,16 @@ impl DropSource for ForkJoinEngine {
         &self.name
     }
 
-    fn drop_reports(&self) -> &Mutex<DropReports> {
+    fn drops(&self) -> &Drops {
         &self.dropped
     }
 
-    fn dropped_detached(&self, report: DroppedDetached) -> ForkJoinEvent {
+    fn dropped_detached(report: DroppedDetached) -> ForkJoinEvent {
         ForkJoinEvent::DroppedDetached(Box::new(report))
     }
 }
 
 impl ForkJoinEngine {
-    /// A detached task was dropped before it ran.
-    #[cold]
-    pub(super) fn report_dropped(&self, task: DroppedTask) {
-        self.rare.dropped_detached.add(1);
-        self.add_dropped(task);
-    }
-
     /// A task of a worker was the last of a cycle of joins, and has been told.
     pub(super) fn report_deadlock(self: &Arc<Self>, cycle: &Cycle) {
         let (pool, cycle) = (self.name.to_string(), cycle.clone());

@@ -6,6 +6,7 @@
 //! join.
 
 use super::context::Context;
+use crate::engine::dropped::DropSource;
 use crate::engine::watchdog::InterruptTarget;
 use crate::executor::RunOutcome;
 use crate::task::{self, Task};

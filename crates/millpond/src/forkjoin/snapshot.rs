@@ -15,9 +15,9 @@ use super::ForkJoinPool;
 use super::engine::ForkJoinEngine;
 use super::explain::warnings;
 use crate::engine::WorkerEngine;
+use crate::engine::metrics::TaskMetrics;
 use crate::manage::{
     Details, EngineSnapshot, Managed, Measurement, Parameter, Patch, PatchError, RunState,
-    TaskLatency,
 };
 use std::fmt;
 
@@ -191,7 +191,7 @@ impl ForkJoinEngine {
             parks: 0,
             wakes: rare.wakes.get(),
             deadlocks: self.watchdog.deadlocks.get(),
-            dropped_detached: rare.dropped_detached.get(),
+            dropped_detached: self.dropped.count(),
             thread_failures: self.starts.failures.get(),
             failed_starts_in_a_row: self.starts.failed_in_a_row.get(),
         };
@@ -334,12 +334,7 @@ impl Managed for ForkJoinPool {
         engine.rejected = own.rejected;
         engine.cancelled = own.cancelled;
         let named = self.metrics_by_name().into_iter();
-        engine.latencies = named
-            .map(|each| {
-                let label = each.label.to_string();
-                TaskLatency::new(label, each.metrics.wait, each.metrics.run)
-            })
-            .collect();
+        engine.latencies = named.map(TaskMetrics::into_latency).collect();
         let health = self.health();
         engine.warnings = warnings(&own, &health);
         engine

@@ -3,13 +3,14 @@
 use super::context::Context;
 use super::engine::ForkJoinEngine;
 use super::run_stop;
-use super::worker::{Worker, WorkerRecord};
+use super::worker::Worker;
 use crate::engine::watchdog::Supervised;
-use crate::engine::{Identity, InlineJoins, InlineRun, Spawn, Tombstones, WorkerEngine};
+use crate::engine::{
+    Identity, InlineJoins, InlineRun, RemovesTasks, Spawn, Tombstones, WorkerEngine,
+};
 use crate::executor::{RejectReason, Rejected};
 use crate::task::{Cycle, Name, Task, TaskView};
 use millpond_raw::forkjoin::JobRef;
-use millpond_raw::timestamp::Timestamp;
 use std::sync::Arc;
 
 impl ForkJoinEngine {
@@ -94,8 +95,6 @@ impl ForkJoinEngine {
 }
 
 impl InlineJoins for ForkJoinEngine {
-    type Part = WorkerRecord;
-
     fn tombstones(&self) -> &Tombstones {
         &self.tombstones
     }
@@ -112,10 +111,6 @@ impl InlineJoins for ForkJoinEngine {
             slot.deque.visit(&mut see);
         }
         is_there
-    }
-
-    fn now(&self) -> Timestamp {
-        self.timestamps.now()
     }
 
     fn inline_started(&self, worker: &Worker, _task: TaskView<'_>) {

@@ -64,6 +64,7 @@ use super::config::HelpPolicy;
 use super::context::Context;
 use super::deque::{Inner, Item};
 use super::slot::PUBLISH_NOW;
+use crate::engine::dropped::DropSource;
 use crate::interrupt;
 use crate::task::Task;
 use crate::time::Clock;

@@ -15,9 +15,9 @@ use super::deque::Item;
 use super::engine::ForkJoinEngine;
 use super::slot::{PUBLISH_LATER, PUBLISH_NOW};
 use super::watching::WaitFlags;
+use crate::engine::dropped::DropSource;
 use crate::engine::metrics::{
-    Counts, LabelSums, LiveRecorder, NoRecorder, Recorder, RecorderState, Target, WorkerMetrics,
-    WorkerStats,
+    Counts, LabelSums, LiveRecorder, NoRecorder, Recorder, WorkerMetrics, WorkerStats,
 };
 use crate::engine::watchdog::{InterruptTarget, Supervised};
 use crate::engine::{self, InlineHost, WorkerEngine, WorkerGuard, WorkerPart};
@@ -172,13 +172,8 @@ fn live(guard: WorkerGuard<ForkJoinEngine>) {
     let work = || match &engine.labels {
         None => context.run_all(&guard, &NoRecorder),
         Some(labels) => {
-            let state = &RecorderState::new(&engine.timestamps);
-            let target = Target {
-                metrics: &worker.metrics,
-                labels,
-                timestamps: &engine.timestamps,
-            };
-            context.run_all(&guard, &LiveRecorder { state, target });
+            let recorder = LiveRecorder::new(&worker.metrics, labels, &engine.timestamps);
+            context.run_all(&guard, &recorder);
         }
     };
     InlineHost::enter(&engine, &worker, || {

@@ -2,7 +2,8 @@
 
 use super::config::TABLE;
 use super::{RejectionPolicy, ThreadPool};
-use crate::engine::Terminates;
+use crate::engine::dropped::DropSource;
+use crate::engine::{RemovesTasks, Terminates};
 use crate::executor::{
     CallerRun, DroppedTask, EngineInternals, Executor, Internals, Lifecycle, RejectReason,
     Rejected, TerminationError, TimerSourceOffer, TryExecuteError,

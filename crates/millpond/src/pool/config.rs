@@ -11,12 +11,14 @@ mod apply;
 mod capacity;
 mod live;
 
+pub(super) use crate::engine::parameters::{DEFAULT_KEEP_ALIVE, DEFAULT_TASK_NAMES};
 pub(super) use live::{ColdConfig, LiveConfig};
 
 use super::{RejectionPolicy, ThreadPool};
 use crate::adapt::CoDel;
 use crate::engine::metrics::MAX_LABELS;
-use crate::engine::watchdog::{RunWarning, SHORTEST_LIMIT};
+use crate::engine::parameters;
+use crate::engine::watchdog::RunWarning;
 use crate::machine::Machine;
 use crate::manage::{
     Choice, Growth, Invalid, OverloadOrder, Parameter, ParameterSpec, ParameterTable, Value,
@@ -27,12 +29,6 @@ use std::time::Duration;
 
 /// The capacity of the queue of a pool that was not told otherwise.
 pub(super) const DEFAULT_CAPACITY: usize = 1024;
-
-/// How long an idle worker above the core stays in a pool that was not told otherwise.
-pub(super) const DEFAULT_KEEP_ALIVE: Duration = Duration::from_secs(60);
-
-/// How many task names a pool measures that was not told otherwise.
-pub(super) const DEFAULT_TASK_NAMES: usize = 64;
 
 /// An interval is so many times the target, if only the target is given.
 const INTERVAL_PER_TARGET: u32 = 20;
@@ -152,17 +148,11 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         get: |config| config.max.into(),
         set: |config, value| set(&mut config.max, value.as_usize()),
     },
-    ParameterSpec {
-        name: "keep_alive",
-        kind: ValueType::ANY_DURATION,
-        unit: None,
-        default: |_| Some(DEFAULT_KEEP_ALIVE.into()),
-        is_live: true,
-        help: "How long an idle worker above the core stays; 584 years and more are for ever.",
-        advice: "",
-        get: |config| config.keep_alive.into(),
-        set: |config, value| set(&mut config.keep_alive, value.as_duration()),
-    },
+    parameters::keep_alive(
+        "How long an idle worker above the core stays; 584 years and more are for ever.",
+        |config| config.keep_alive.into(),
+        |config, value| set(&mut config.keep_alive, value.as_duration()),
+    ),
     ParameterSpec {
         name: "core_may_time_out",
         kind: ValueType::Boolean,
@@ -295,38 +285,21 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         get: |config| config.overload.order.into(),
         set: |config, value| set(&mut config.overload.order, OverloadOrder::of(value)),
     },
-    ParameterSpec {
-        name: "run_warning",
-        kind: ValueType::Optional(&ValueType::Duration {
-            min: SHORTEST_LIMIT,
-            max: Duration::MAX,
-        }),
-        unit: None,
-        default: |_| Some(Value::None),
-        is_live: true,
-        help: "A task that runs longer than this is reported, unless its name has a limit of its own.",
-        advice: "",
-        get: |config| config.run_warning.map(RunWarning::limit).into(),
+    parameters::run_warning(
+        |config| config.run_warning.map(RunWarning::limit).into(),
         // Whether it interrupts stays as it is.
-        set: |config, value| {
+        |config, value| {
             config.run_warning = RunWarning::with_limit(config.run_warning, value.as_duration());
             Ok(())
         },
-    },
-    ParameterSpec {
-        name: "max_task_names",
-        kind: ValueType::Optional(&ValueType::Integer {
+    ),
+    parameters::task_names(
+        ValueType::Optional(&ValueType::Integer {
             min: 0,
             max: MAX_LABELS as u64,
         }),
-        unit: Some("names"),
-        default: |_| Some(DEFAULT_TASK_NAMES.into()),
-        is_live: false,
-        help: "Task names that are measured one by one; none if nothing is measured.",
-        advice: "",
-        get: |config| config.task_names.into(),
-        set: |_, _| Ok(()),
-    },
+        |config| config.task_names.into(),
+    ),
 ]);
 
 fn default_interval(codel: CoDel) -> Duration {

@@ -73,6 +73,7 @@ use super::stats::RareStats;
 use super::task_queue::TaskQueue;
 use super::timer_leader::TimerSlot;
 use super::worker::{Worker, Workers};
+use crate::engine::dropped::Drops;
 use crate::engine::events::Events;
 use crate::engine::metrics::LabelTable;
 use crate::engine::stacks::LongRuns;
@@ -81,7 +82,7 @@ use crate::engine::{
     AtomicCtl, CommonBuilder, ForkGuard, RemovedTasks, Starts, Termination, Tombstones,
     WorkerBuilder,
 };
-use crate::executor::{DropReports, Runner};
+use crate::executor::Runner;
 use crate::task::QueueOwner;
 use crate::thread::{ThreadFactory, Threads};
 use crate::time::{Clock, TimestampClock};
@@ -96,8 +97,6 @@ use std::sync::{Arc, Weak};
 /// What the handles of a pool and its workers share.
 pub(super) struct PoolEngine {
     pub(super) name: Cow<'static, str>,
-    /// Itself, for what it does later.
-    pub(super) own: Weak<PoolEngine>,
     front: CachePadded<Front>,
     pub(super) queue: TaskQueue,
     /// To be dropped after the queue (TAG-2), so it stands behind it.
@@ -125,7 +124,7 @@ pub(super) struct PoolEngine {
     pub(super) watchdog: Watchdog,
     pub(super) events: Events<PoolEngine>,
     pub(super) reports: Reports,
-    pub(super) dropped: Mutex<DropReports>,
+    pub(super) dropped: Drops,
     pub(super) long_runs: LongRuns<Worker>,
 }
 
@@ -165,12 +164,11 @@ impl PoolEngine {
         } else {
             QueueOwner::Engine
         });
-        let common = parts.common.into_parts();
+        let common = parts.common;
         let of_workers = parts.workers.into_parts(&common.clock);
         let (labels, now) = (of_workers.labels, of_workers.timestamps.now());
         PoolEngine {
             name: common.name,
-            own,
             front: CachePadded::new(Front {
                 ctl: AtomicCtl::new(),
                 config: parts.config,
@@ -199,9 +197,9 @@ impl PoolEngine {
             timestamps: of_workers.timestamps,
             labels,
             watchdog: of_workers.watchdog,
-            events: common.events,
+            events: Events::new(&own, common.listener),
             reports: Reports::default(),
-            dropped: Mutex::new(DropReports::new()),
+            dropped: Drops::new(),
             long_runs: LongRuns::default(),
             clock: common.clock,
         }

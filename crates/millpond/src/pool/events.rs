@@ -5,18 +5,18 @@
 
 use super::PoolSnapshot;
 use super::engine::PoolEngine;
-use crate::engine::dropped::{DropSource, DroppedDetached};
+use crate::engine::dropped::{DropSource, DroppedDetached, Drops};
 use crate::engine::events::{EventSource, Events};
 use crate::engine::long_run::{LongRun, indented};
 use crate::engine::stacks::{self, Seen};
 use crate::engine::view::WorkerView;
 use crate::engine::watchdog::Supervised;
-use crate::executor::{DropReports, DroppedTask, RejectReason, ReportDrops};
+use crate::executor::RejectReason;
 use crate::task::Cycle;
 use crate::time::Clock;
 use millpond_raw::sync::Mutex;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// An event that the operator of a pool should know of.
@@ -171,10 +171,6 @@ impl EventSource for PoolEngine {
         &self.events
     }
 
-    fn this(&self) -> &Weak<Self> {
-        &self.own
-    }
-
     fn clock(&self) -> &Clock {
         &self.clock
     }
@@ -190,23 +186,16 @@ impl DropSource for PoolEngine {
         &self.name
     }
 
-    fn drop_reports(&self) -> &Mutex<DropReports> {
+    fn drops(&self) -> &Drops {
         &self.dropped
     }
 
-    fn dropped_detached(&self, report: DroppedDetached) -> PoolEvent {
+    fn dropped_detached(report: DroppedDetached) -> PoolEvent {
         PoolEvent::DroppedDetached(Box::new(report))
     }
 }
 
 impl PoolEngine {
-    /// A detached task was dropped before it ran.
-    #[cold]
-    pub(super) fn report_dropped(&self, task: DroppedTask) {
-        self.rare.dropped_detached.add(1);
-        self.add_dropped(task);
-    }
-
     /// Reports that a task was rejected, at most once in `every`.
     pub(super) fn report_refusal(
         self: &Arc<Self>,

@@ -102,7 +102,7 @@ pub use crate::engine::metrics::{Label, Metrics, TaskMetrics, Usage};
 pub use crate::engine::view::{CurrentTask, WorkerState, WorkerView};
 pub use crate::engine::watchdog::RunWarning;
 
-use crate::engine::LastHandle;
+use crate::engine::{LastHandle, RemovesTasks};
 use crate::manage::RunState;
 use crate::task::{CancelReason, TaskHandle};
 use engine::PoolEngine;

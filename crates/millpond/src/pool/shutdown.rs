@@ -1,11 +1,10 @@
 //! Shutdown and stop of a pool, and what becomes of tasks that are taken out of its queue.
 
 use super::engine::PoolEngine;
-use crate::engine::events::EventSource;
-use crate::engine::{Terminates, Termination, termination};
+use super::worker::Worker;
+use crate::engine::{RemovedTasks, RemovesTasks, Terminates, Termination, termination};
 use crate::manage::RunState;
 use crate::task::{CancelReason, Task};
-use crate::time::{Clock, Deadline};
 use millpond_raw::catch_panic;
 use millpond_raw::park::Site;
 use std::sync::Arc;
@@ -35,14 +34,6 @@ impl Terminates for PoolEngine {
         self.ctl().read().state() == RunState::Terminated
     }
 
-    fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
-    fn await_events(&self, deadline: Deadline) {
-        self.await_delivery(deadline);
-    }
-
     fn termination(&self) -> &Termination {
         &self.termination
     }
@@ -64,42 +55,11 @@ impl PoolEngine {
 
     /// Takes no more tasks, interrupts what runs, and hands back what has not started.
     pub(super) fn stop(&self) -> Vec<Task> {
-        if self.is_forked() {
-            self.ctl().advance_to(RunState::Stopped);
-            return Vec::new();
+        if !self.is_forked() {
+            // SEAL-1: sealed first.
+            self.queue.seal();
         }
-        self.queue.seal();
-        let all = self.with_workers(|workers| {
-            // WORKERS-1
-            self.ctl().advance_to(RunState::Stopped);
-            workers.list_all()
-        });
-        let mut unstarted = Vec::new();
-        for worker in all {
-            worker.stop.set();
-            unstarted.extend(worker.hand_back_first());
-        }
-        unstarted.extend(self.queue.clear_out());
-        self.removed.hand_back(&mut unstarted);
-        self.wake_idle_workers();
-        self.room_waiters.wake_all();
-        self.try_terminate();
-        unstarted
-    }
-
-    /// Takes tasks out of the queue for their submitter, while the pool goes on. Tasks that start at this moment stay.
-    pub(super) fn take_back_where(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
-        if self.is_forked() {
-            return Vec::new();
-        }
-        let take = || self.queue.remove_where(usize::MAX, wanted);
-        // A queue of the user's that panics keeps its tasks.
-        let mut taken = catch_panic::call(take).unwrap_or_default();
-        if !taken.is_empty() {
-            self.removed.hand_back(&mut taken);
-            self.tasks_removed();
-        }
-        taken
+        self.stop_workers()
     }
 
     /// Takes tombstones out of the queue, and returns how many they were.
@@ -110,31 +70,43 @@ impl PoolEngine {
         purged
     }
 
-    /// Takes tombstones out of the queue, to be [given up](PoolEngine::give_up) under no lock.
+    /// Takes tombstones out of the queue, to be [given up](RemovesTasks::give_up) under no lock.
     pub(super) fn take_tombstones(&self) -> Vec<Task> {
         self.queue
             .remove_where(usize::MAX, &mut |task| task.is_gone())
     }
+}
 
-    /// Cancels tasks that have been taken out of the queue, and counts them. Returns how many were not tombstones.
-    pub(super) fn give_up(&self, tasks: Vec<Task>, reason: CancelReason) -> usize {
-        if tasks.is_empty() {
-            return 0;
-        }
-        let report = |dropped| self.report_dropped(dropped);
-        let given_up = self.removed.cancel(tasks, reason, report);
-        self.tasks_removed();
-        given_up
+impl RemovesTasks for PoolEngine {
+    fn removed(&self) -> &RemovedTasks {
+        &self.removed
     }
 
-    /// Tasks were taken out of the queue, not by a worker. They may have been the last that workers wait for, or that
-    /// a shutdown waits for (END-1).
-    pub(super) fn tasks_removed(&self) {
+    /// A queue of the user's that panics keeps its tasks.
+    fn take_where(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
+        let take = || self.queue.remove_where(usize::MAX, wanted);
+        catch_panic::call(take).unwrap_or_default()
+    }
+
+    fn take_unstarted(&self, workers: &[Arc<Worker>]) -> Vec<Task> {
+        let firsts = workers.iter().filter_map(|worker| worker.hand_back_first());
+        let mut unstarted: Vec<Task> = firsts.collect();
+        unstarted.extend(self.take_where(&mut |_| true));
+        unstarted
+    }
+
+    /// Workers may wait for the last of them as well.
+    fn tasks_removed(&self) {
         if self.is_shut_down() {
             self.wake_idle_workers();
             self.try_terminate();
         } else if self.queue.is_foreign() {
             self.wake_staying_workers();
         }
+    }
+
+    fn wake_for_stop(&self) {
+        self.wake_idle_workers();
+        self.room_waiters.wake_all();
     }
 }

@@ -2,10 +2,8 @@
 
 use super::ThreadPool;
 use super::engine::PoolEngine;
-use crate::engine::metrics::Counts;
-use crate::manage::{
-    CoDel, Details, EngineSnapshot, Growth, Measurement, OverloadOrder, RunState, TaskLatency,
-};
+use crate::engine::metrics::{Counts, TaskMetrics};
+use crate::manage::{CoDel, Details, EngineSnapshot, Growth, Measurement, OverloadOrder, RunState};
 use std::fmt;
 use std::time::Duration;
 
@@ -245,12 +243,7 @@ impl ThreadPool {
         engine.rejected = pool.given_back;
         engine.cancelled = pool.unrun();
         let named = self.metrics_by_name().into_iter();
-        engine.latencies = named
-            .map(|each| {
-                let label = each.label.to_string();
-                TaskLatency::new(label, each.metrics.wait, each.metrics.run)
-            })
-            .collect();
+        engine.latencies = named.map(TaskMetrics::into_latency).collect();
         engine.warnings = health.warnings();
         engine
             .with_details(pool)
@@ -336,7 +329,7 @@ impl PoolEngine {
             self_joined: counts.joined,
             cancelled: counts.cancelled + self.removed.cancelled.get() + rare.extra_cancelled.get(),
             expired: counts.expired + self.removed.expired.get() + rare.extra_expired.get(),
-            dropped_detached: rare.dropped_detached.get(),
+            dropped_detached: self.dropped.count(),
             cancelled_while_running: counts.unwanted,
             shed: counts.shed,
             ran_elsewhere: counts.elsewhere

@@ -8,7 +8,9 @@
 use super::engine::PoolEngine;
 use super::worker::{WorkerRecord, Workers};
 use crate::engine::events::EventSource;
-use crate::engine::{AtomicCtl, ForkGuard, NotAdded, Spawn, Starts, WorkerEngine, WorkerGuard};
+use crate::engine::{
+    AtomicCtl, ForkGuard, NotAdded, RemovesTasks, Spawn, Starts, WorkerEngine, WorkerGuard,
+};
 use crate::executor::ReportDrops;
 use crate::task::{CancelReason, Task};
 use crate::thread::ThreadFactory;

@@ -13,7 +13,6 @@ use millpond_raw::sync::atomic::{AtomicU64, Ordering};
 pub(super) struct RareStats {
     pub(super) blocked: Counter,
     pub(super) discarded: Counter,
-    pub(super) dropped_detached: Counter,
     pub(super) futile_spins: Counter,
     pub(super) preempted_yields: Counter,
     /// Tasks that extra threads have begun; of these, those that ran, that a waiting thread ran instead, that were

@@ -17,7 +17,7 @@ use super::engine::PoolEngine;
 use super::free_workers::{Claim, Entry};
 use super::task_queue::TaskQueue;
 use crate::engine::watchdog::Supervised;
-use crate::engine::{Ctl, Identity, NotAdded, Spawn};
+use crate::engine::{Ctl, Identity, NotAdded, RemovesTasks, Spawn};
 use crate::executor::{RejectReason, Rejected};
 use crate::manage::Growth;
 use crate::queue::BlockingQueue;

@@ -426,12 +426,6 @@ impl TaskQueue {
         }
     }
 
-    /// Takes everything out. A queue of the user's that panics keeps its tasks.
-    pub(super) fn clear_out(&self) -> Vec<Task> {
-        let all = || self.remove_where(usize::MAX, &mut |_| true);
-        catch_panic::call(all).unwrap_or_default()
-    }
-
     pub(super) fn capacity(&self) -> Option<usize> {
         self.queue().capacity()
     }

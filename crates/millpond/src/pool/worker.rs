@@ -33,10 +33,10 @@ use super::events::PoolEvent;
 use super::hooks::{Ended, TaskInfo};
 use super::shed::Turn;
 use super::task_queue::TaskQueue;
+use crate::engine::dropped::DropSource;
 use crate::engine::events::EventSource;
 use crate::engine::metrics::{
-    Counts, LabelSums, LiveRecorder, NoRecorder, Recorder, RecorderState, Target, WorkerMetrics,
-    WorkerStats,
+    Counts, LabelSums, LiveRecorder, NoRecorder, Recorder, WorkerMetrics, WorkerStats,
 };
 use crate::engine::watchdog::{InterruptTarget, Supervised};
 use crate::engine::{
@@ -175,13 +175,8 @@ impl WorkerGuard<PoolEngine> {
         let work = || match &engine.labels {
             None => self.run_tasks(&worker, &NoRecorder),
             Some(labels) => {
-                let state = &RecorderState::new(&engine.timestamps);
-                let target = Target {
-                    metrics: &worker.metrics,
-                    labels,
-                    timestamps: &engine.timestamps,
-                };
-                self.run_tasks(&worker, &LiveRecorder { state, target });
+                let recorder = LiveRecorder::new(&worker.metrics, labels, &engine.timestamps);
+                self.run_tasks(&worker, &recorder);
             }
         };
         InlineHost::enter(engine, &worker, || worker.stop.enter(work));
@@ -600,8 +595,6 @@ impl Drop for FreeGuard<'_> {
 }
 
 impl InlineJoins for PoolEngine {
-    type Part = WorkerRecord;
-
     fn tombstones(&self) -> &Tombstones {
         &self.tombstones
     }
@@ -617,10 +610,6 @@ impl InlineJoins for PoolEngine {
             is_there
         });
         is_there
-    }
-
-    fn now(&self) -> Timestamp {
-        self.timestamps.now()
     }
 
     fn inline_started(&self, worker: &Worker, task: TaskView<'_>) {

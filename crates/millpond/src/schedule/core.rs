@@ -45,7 +45,7 @@ use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use millpond_raw::user_code::{self, Kind};
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The user's code around every run.
@@ -71,7 +71,6 @@ pub(super) struct Core {
     pub(super) handed_over: HandedOver,
     pub(super) decorator: Option<Box<Decorator>>,
     pub(super) events: Events<Core>,
-    pub(super) this: Weak<Core>,
     /// The instant from which due times are counted in nanoseconds.
     base: Instant,
     fork_guard: ForkGuard,
@@ -107,7 +106,7 @@ impl Core {
         let fork_guard = ForkGuard::new();
         let slot = StateSlot::acquire(&parts, parts.common.clock().now());
         let base = slot.lock().pending.base();
-        let common = parts.common.into_parts();
+        let common = parts.common;
         Arc::new_cyclic(|this| Core {
             name: common.name,
             clock: common.clock,
@@ -122,8 +121,7 @@ impl Core {
             is_executor_down: AtomicBool::new(false),
             handed_over: HandedOver::new(),
             decorator: parts.decorator,
-            events: common.events,
-            this: Weak::clone(this),
+            events: Events::new(this, common.listener),
             base,
             fork_guard,
         })

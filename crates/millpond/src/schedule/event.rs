@@ -10,7 +10,6 @@ use crate::executor::Inside;
 use crate::time::Clock;
 use std::fmt;
 use std::panic::Location;
-use std::sync::Weak;
 use std::time::Duration;
 
 /// An event of a scheduled pool: a run has failed, or the executor has rejected one.
@@ -154,10 +153,6 @@ impl EventSource for Core {
 
     fn events(&self) -> &Events<Self> {
         &self.events
-    }
-
-    fn this(&self) -> &Weak<Self> {
-        &self.this
     }
 
     fn clock(&self) -> &Clock {

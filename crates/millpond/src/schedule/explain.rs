@@ -111,6 +111,7 @@ mod tests {
     use super::*;
     use crate::executor::DirectExecutor;
     use crate::manage::RunState;
+    use crate::time::ManualClock;
 
     fn snapshot() -> ScheduleSnapshot {
         ScheduledPool::on(DirectExecutor::new())
@@ -124,7 +125,7 @@ mod tests {
         let mut now = snapshot();
         (now.pending, now.max_pending, now.series) = (2, Some(2), 1);
         (now.rejected_when_due, now.skipped) = (3, 4);
-        let said = explain(&now, Instant::now(), true);
+        let said = explain(&now, ManualClock::new().clock().now(), true);
         for part in [
             "bells is running: 2 tasks wait for their time, 1 series goes on.",
             "The executor below is shut down",
@@ -140,6 +141,9 @@ mod tests {
     fn a_pool_that_has_ended_says_just_that() {
         let mut now = snapshot();
         now.state = RunState::Terminated;
-        assert_eq!(explain(&now, Instant::now(), false), "bells has ended.");
+        assert_eq!(
+            explain(&now, ManualClock::new().clock().now(), false),
+            "bells has ended."
+        );
     }
 }

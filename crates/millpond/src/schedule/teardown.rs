@@ -8,7 +8,7 @@ use crate::engine::{Terminates, Termination};
 use crate::executor::{Inside, TerminationError};
 use crate::manage::RunState;
 use crate::task::{CancelReason, Task, Witness};
-use crate::time::{Clock, Deadline};
+use crate::time::Deadline;
 use millpond_raw::park::Site;
 use std::sync::Arc;
 
@@ -43,14 +43,6 @@ impl Terminates for Core {
         let is_inside = !Core::is_forked(self) && Inside::is(self);
         let owned = self.owned.as_ref();
         is_inside || owned.is_some_and(|owned| owned.is_caller_inside())
-    }
-
-    fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
-    fn await_events(&self, deadline: Deadline) {
-        self.await_delivery(deadline);
     }
 
     fn termination(&self) -> &Termination {

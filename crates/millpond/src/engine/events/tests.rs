@@ -13,7 +13,6 @@ use std::sync::mpsc;
 
 /// An engine that has events and nothing else.
 struct Bare {
-    this: Weak<Bare>,
     clock: Clock,
     events: Events<Bare>,
 }
@@ -23,10 +22,6 @@ impl EventSource for Bare {
 
     fn events(&self) -> &Events<Self> {
         &self.events
-    }
-
-    fn this(&self) -> &Weak<Self> {
-        &self.this
     }
 
     fn clock(&self) -> &Clock {
@@ -52,9 +47,8 @@ fn a_flood_without_a_listener_is_logged_in_part_and_the_rest_is_told_after_a_pau
     let taken = || LINES.with_borrow_mut(std::mem::take);
     let clock = ManualClock::new();
     let bare = Arc::new_cyclic(|this: &Weak<Bare>| Bare {
-        this: Weak::clone(this),
         clock: clock.clock(),
-        events: Events::to(Sink::Log(note)),
+        events: Events::to(this, Sink::Log(note)),
     });
     let flood = || (0..1_000).for_each(|_| bare.emit(|_| 0));
     let rest = (1_000 - u64::from(BURST)).to_string();
@@ -89,9 +83,8 @@ fn a_delivery_on_the_spot_is_of_what_was_there_and_the_rest_comes_a_little_later
             }
         };
         Bare {
-            this: Weak::clone(this),
             clock: Clock::system(),
-            events: Events::new(Some(Arc::new(listener))),
+            events: Events::new(this, Some(Arc::new(listener))),
         }
     });
     assert!(bare.events.push(Box::new(|_| 0), MAX_QUEUED));
@@ -121,11 +114,13 @@ impl ThreadFactory for Refusing {
 fn soon_after_a_refused_thread_events_are_delivered_on_the_spot_without_another_request() {
     let (tell, told) = mpsc::channel::<ThreadId>();
     let bare = Arc::new_cyclic(|this: &Weak<Bare>| Bare {
-        this: Weak::clone(this),
         clock: Clock::system(),
-        events: Events::new(Some(Arc::new(move |_: &u64| {
-            tell.send(thread::current().id()).expect("the test listens");
-        }))),
+        events: Events::new(
+            this,
+            Some(Arc::new(move |_: &u64| {
+                tell.send(thread::current().id()).expect("the test listens");
+            })),
+        ),
     });
     let deliver_after_refusal = || {
         assert!(matches!(
@@ -149,9 +144,8 @@ fn soon_after_a_refused_thread_events_are_delivered_on_the_spot_without_another_
 
 fn bare(listener: impl Fn(&u64) + Send + Sync + 'static) -> Arc<Bare> {
     Arc::new_cyclic(|this: &Weak<Bare>| Bare {
-        this: Weak::clone(this),
         clock: Clock::system(),
-        events: Events::new(Some(Arc::new(listener))),
+        events: Events::new(this, Some(Arc::new(listener))),
     })
 }
 

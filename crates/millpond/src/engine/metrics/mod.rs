@@ -50,5 +50,5 @@ pub(crate) use counts::{Counter, Counts, WorkerStats};
 pub(crate) use label::LabelId;
 pub(crate) use label_metrics::LabelSums;
 pub(crate) use label_table::{LabelTable, MAX_LABELS};
-pub(crate) use recorder::{LiveRecorder, NoRecorder, Recorder, RecorderState, Target, TaskStart};
+pub(crate) use recorder::{LiveRecorder, NoRecorder, Recorder, TaskStart};
 pub(crate) use worker::{RunningTask, WorkerMetrics};

@@ -16,7 +16,7 @@ use std::time::Duration;
 const BETWEEN_CHECKS: Duration = Duration::from_millis(100);
 
 /// The private state of a live recorder.
-pub(crate) struct RecorderState {
+struct RecorderState {
     cache: LabelCache,
     sampler: Option<Sampler>,
     /// The tick at which the sampler is due; without one, at which the label cache is checked.
@@ -33,10 +33,10 @@ pub(crate) struct RecorderState {
 
 /// What a recorder writes to, and the clock that it goes by.
 #[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
-    pub(crate) metrics: &'a WorkerMetrics,
-    pub(crate) labels: &'a LabelTable,
-    pub(crate) timestamps: &'a TimestampClock,
+struct Target<'a> {
+    metrics: &'a WorkerMetrics,
+    labels: &'a LabelTable,
+    timestamps: &'a TimestampClock,
 }
 
 /// The start of a task.
@@ -66,8 +66,26 @@ pub(crate) trait Recorder {
 
 /// Records tasks.
 pub(crate) struct LiveRecorder<'a> {
-    pub(crate) state: &'a RecorderState,
-    pub(crate) target: Target<'a>,
+    state: RecorderState,
+    target: Target<'a>,
+}
+
+impl<'a> LiveRecorder<'a> {
+    /// For a worker that begins.
+    pub(crate) fn new(
+        metrics: &'a WorkerMetrics,
+        labels: &'a LabelTable,
+        timestamps: &'a TimestampClock,
+    ) -> Self {
+        LiveRecorder {
+            state: RecorderState::new(timestamps),
+            target: Target {
+                metrics,
+                labels,
+                timestamps,
+            },
+        }
+    }
 }
 
 impl Recorder for LiveRecorder<'_> {
@@ -114,7 +132,7 @@ impl Recorder for NoRecorder {
 }
 
 impl RecorderState {
-    pub(crate) fn new(timestamps: &TimestampClock) -> Self {
+    fn new(timestamps: &TimestampClock) -> Self {
         let sampler = Sampler::new(timestamps);
         RecorderState {
             cache: LabelCache::new(),

@@ -1,6 +1,7 @@
 //! What readers get: metrics of tasks as plain values.
 
 use super::label::Label;
+use crate::manage::TaskLatency;
 use crate::meter::Distribution;
 use std::fmt;
 use std::time::Duration;
@@ -244,4 +245,11 @@ pub struct TaskMetrics {
     pub labels: u64,
     /// Its metrics.
     pub metrics: Metrics,
+}
+
+impl TaskMetrics {
+    /// The part of them that all engines show.
+    pub(crate) fn into_latency(self) -> TaskLatency {
+        TaskLatency::new(self.label.to_string(), self.metrics.wait, self.metrics.run)
+    }
 }

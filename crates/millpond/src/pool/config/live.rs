@@ -16,6 +16,7 @@
 
 use super::capacity::CapacityPatches;
 use super::{Config, Overload};
+use crate::engine::parameters::KeepAlive;
 use crate::engine::watchdog::RunWarning;
 use crate::manage::{Growth, OverloadOrder};
 use crate::pool::{RejectionPolicy, ThreadPool};
@@ -95,8 +96,7 @@ impl Limits {
 /// The parameters of a running pool.
 pub(in crate::pool) struct LiveConfig {
     limits: AtomicU64,
-    /// In nanoseconds; the greatest number is forever.
-    keep_alive: AtomicU64,
+    keep_alive: KeepAlive,
     core_may_time_out: AtomicBool,
     /// CONFIG-3
     plain_rejection: AtomicU8,
@@ -136,7 +136,7 @@ impl LiveConfig {
     pub(in crate::pool) fn new(config: &Config, factory: Arc<dyn ThreadFactory>) -> Self {
         let live = LiveConfig {
             limits: AtomicU64::new(0),
-            keep_alive: AtomicU64::new(0),
+            keep_alive: KeepAlive::default(),
             core_may_time_out: AtomicBool::new(false),
             plain_rejection: AtomicU8::new(plain_word(&config.rejection)),
             cold: Mutex::new(ColdConfig {
@@ -155,10 +155,7 @@ impl LiveConfig {
     }
 
     pub(in crate::pool) fn keep_alive(&self) -> Duration {
-        match self.keep_alive.load(Ordering::Relaxed) {
-            u64::MAX => Duration::MAX,
-            nanos => Duration::from_nanos(nanos),
-        }
+        self.keep_alive.get()
     }
 
     pub(in crate::pool) fn core_may_time_out(&self) -> bool {
@@ -232,8 +229,7 @@ impl LiveConfig {
     pub(in crate::pool) fn write(&self, _turn: &MutexGuard<'_, ColdConfig>, config: &Config) {
         let limits = Limits::new(config.core, config.max, config.growth).under(&config.overload);
         self.limits.store(limits.0, Ordering::Relaxed);
-        let nanos = u64::try_from(config.keep_alive.as_nanos()).unwrap_or(u64::MAX);
-        self.keep_alive.store(nanos, Ordering::Relaxed);
+        self.keep_alive.set(config.keep_alive);
         let may = config.core_may_time_out;
         self.core_may_time_out.store(may, Ordering::Relaxed);
     }

@@ -11,10 +11,10 @@
 use super::counters::Resolution;
 use super::handler_scope::{Entry, HandlerScope};
 use super::policy::{RejectionContext, RejectionPolicy};
-use crate::engine::Identity;
-use crate::engine::Spawn;
+use crate::engine::dropped::DropSource;
 use crate::engine::metrics::LabelId;
 use crate::engine::watchdog::Supervised;
+use crate::engine::{Identity, RemovesTasks, Spawn};
 use crate::executor::{CallerRun, Inside, RejectReason, Rejected, RunOutcome, WaiterRegistration};
 use crate::interrupt::{self, Look, WaitError};
 use crate::manage::RunState;
