@@ -7,7 +7,8 @@
 //! ```text
 //! orders, a thread pool: core, max, keep_alive, core_may_time_out, growth, queue, capacity, rejection, max_queue_wait, shedding_target, shedding_interval, overload_order, run_warning, max_task_names
 //! bells, a scheduled pool: max_pending, run_delayed_after_shutdown, run_series_after_shutdown
-//! orders: capacity = 1024 tasks (an integer from 1 on; default 1024): The most tasks that may wait in the queue; none is without a bound.
+//! sums, a fork-join pool: parallelism, max_spares, keep_alive, fifo, help, run_warning, max_task_names
+//! orders: capacity = 1024 tasks (an integer from 1 on; default 1024): The most tasks that may wait in the queue.
 //! orders: capacity is now 64
 //! bells: max_pending is now 500
 //! orders stays as it is: core cannot be `lots`: write an integer from 0 to 536870911
@@ -19,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 use millpond::executor::{ExecutorExt, Lifecycle};
+use millpond::forkjoin::ForkJoinPool;
 use millpond::manage::{Managed, Patch};
 use millpond::pool::ThreadPool;
 use millpond::preset;
@@ -38,7 +40,7 @@ fn show(engine: &dyn Managed) {
 
 /// Changes parameters by name, all or none, from text as it is in a file or an input field.
 fn change(engine: &dyn Managed, all: &[(&'static str, &str)]) {
-    let name = engine.engine_snapshot().name;
+    let name = engine.name();
     let patch = all
         .iter()
         .fold(Patch::new(), |patch, (name, text)| patch.set(*name, *text));
@@ -57,8 +59,9 @@ fn change(engine: &dyn Managed, all: &[(&'static str, &str)]) {
 fn main() -> Result<(), Box<dyn Error>> {
     let orders = ThreadPool::builder("orders").core(2).max(4).build()?;
     let bells = preset::scheduled("bells", 1)?;
+    let sums = ForkJoinPool::builder("sums").build()?;
 
-    let engines: [&dyn Managed; 2] = [&orders, &bells];
+    let engines: [&dyn Managed; 3] = [&orders, &bells, &sums];
     for engine in engines {
         show(engine);
     }
@@ -81,6 +84,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     orders.close()?;
     bells.close()?;
+    sums.close()?;
     let end = orders.engine_snapshot();
     let wheat = &end.latencies[0];
     println!(

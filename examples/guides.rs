@@ -22,6 +22,11 @@ struct Pools;
 #[doc = include_str!("../docs/guide/watching.md")]
 struct Watching;
 
+/// Engines of any kind.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guide/managing.md")]
+struct Managing;
+
 /// What "every 5 seconds" means, and how.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/guide/scheduling.md")]

@@ -11,6 +11,7 @@ use crate::kit::Rng;
 use millpond::executor::ExecutorExt;
 use millpond::forkjoin::{self, ForkJoinPool, RecursiveTask};
 use millpond::task::TaskError;
+use millpond_raw::stack_space;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -20,6 +21,10 @@ use std::time::Duration;
 
 /// The most parts of a computation, more or less.
 const PARTS: usize = 60;
+
+/// With less stack than this, joins are not nested further for their own sake: a computation must fit into the smallest
+/// stacks that the programs run with.
+const ENOUGH_STACK: usize = 96 * 1024;
 
 /// A computation.
 #[derive(Debug)]
@@ -257,9 +262,12 @@ impl Pools {
         }
     }
 
+    /// Nests no further when little stack is left: its parts and what the worker helps with need some, too.
     fn deep(&self, depth: u64, part: &Plan) -> u64 {
+        let has_stack = stack_space::current().is_none_or(|space| space.left >= ENOUGH_STACK);
         match depth {
             0 => self.run(part),
+            _ if !has_stack => self.run(part) + depth,
             _ => {
                 let (value, one) = forkjoin::join(|| self.deep(depth - 1, part), || 1);
                 value + one

@@ -29,7 +29,8 @@ impl ThreadPool {
     /// use millpond::pool::{RunWarning, ThreadPool};
     /// use millpond::time::ManualClock;
     /// use std::sync::mpsc::sync_channel;
-    ///     ///
+    /// use std::time::Duration;
+    ///
     /// let (hand, minute) = (ManualClock::new(), Duration::from_secs(60));
     /// let mill = ThreadPool::builder("mill").clock(hand.clock()).on_event(|_| ());
     /// let pool = mill.build()?;
@@ -53,7 +54,8 @@ impl ThreadPool {
     /// use millpond::task::TaskSpec;
     /// use millpond::time::ManualClock;
     /// use std::sync::mpsc::sync_channel;
-    ///     ///
+    /// use std::time::Duration;
+    ///
     /// let (hand, minute) = (ManualClock::new(), Duration::from_secs(60));
     /// let mill = ThreadPool::builder("mill").clock(hand.clock()).on_event(|_| ());
     /// let pool = mill.build()?;
