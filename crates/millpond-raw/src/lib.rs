@@ -25,12 +25,13 @@
 //! | [`fork`] | process generations, and locks across `fork()` |
 //! | [`cache_padded`] | padding that keeps two hot words off one cache line |
 //! | [`timer_slack`] | the timer slack of a thread |
+//! | [`time_slice`] | the time slice of a thread |
 //! | [`affinity`] | on which CPUs a thread may run |
 //! | [`cpu_time`] | the CPU time of threads |
 //! | `count_alloc` | a counting allocator, for measuring programs (feature `count-alloc`) |
 //!
 //! The dependencies point upwards in this table: `sync`, `catch_panic`, `cache_padded`, `timestamp`, `timer_slack`,
-//! `affinity` and `cpu_time` depend on nothing, `park`, `wait_queue`, `once_box`, `activity`, `recycle` and `stack` on
+//! `time_slice`, `affinity` and `cpu_time` depend on nothing, `park`, `wait_queue`, `once_box`, `activity`, `recycle` and `stack` on
 //! those, `task` on all of them, and `scope` on `task`. `forkjoin` depends on the first row only.
 
 pub mod activity;
@@ -50,6 +51,7 @@ pub mod stack;
 pub mod stack_space;
 pub mod sync;
 pub mod task;
+pub mod time_slice;
 pub mod timer_slack;
 pub mod timestamp;
 pub mod user_code;

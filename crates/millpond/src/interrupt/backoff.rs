@@ -30,7 +30,7 @@
 //!
 //! A yield hands the CPU to any thread that wants it, on a busy machine for a whole time slice. So all yields go
 //! through [`contention`]. It measures them, and forbids them for a while in the whole process once yields have lost
-//! the CPU. A thread whose last waits were nearly all long does not yield either: it would only burn CPU (BACKOFF-4).
+//! the CPU. Searches and joins, whose latency is noticed, also ask it before whether other processes want the CPUs. A thread whose last waits were nearly all long does not yield either: it would only burn CPU (BACKOFF-4).
 //! A wait that parked is not always long. If many threads share few CPUs, a thread that yields often gets no turn
 //! before it parks, and is woken a moment later. When such threads stopped yielding they paid for a wake-up with each
 //! message: eight of them at a queue of capacity 1 on two CPUs used up to 2.5 times the CPU.
@@ -100,7 +100,7 @@ const MIN_HITS: u32 = 3;
 const MIN_HITS_TO_YIELD: u32 = 6;
 
 /// The longest search (BACKOFF-1).
-const MAX_BUDGET: Duration = Duration::from_micros(100);
+const MAX_BUDGET: Duration = Duration::from_micros(64);
 
 /// If a worker lost its CPU before it found a task, and finds fewer tasks than this, the loss has helped no other thread. A
 /// producer that has a CPU for a time slice submits thousands.
@@ -108,7 +108,7 @@ const MIN_BACKLOG: usize = 8;
 
 /// If a parked worker is woken for a task within this time, a search would have found the task: the rest is the latency of
 /// the wake-up.
-const SOON: Duration = Duration::from_micros(150);
+const SOON: Duration = Duration::from_micros(100);
 
 /// A parked thread that is woken within this time would have succeeded while it yielded: [`MAX_YIELDS`] take half of it,
 /// and the rest is the latency of the wake-up.
@@ -396,7 +396,7 @@ impl Search {
     /// Records that the calling worker was woken for a task after a search that failed.
     pub(crate) fn record_wakeup() {
         if spins() > 0 {
-            let would_search = contention::may_yield();
+            let would_search = contention::may_yield() && !contention::was_crowded();
             SEARCHES.with(|own| own.set(own.get().woken(timestamp::now(), would_search)));
         }
     }
@@ -447,7 +447,8 @@ pub(super) fn record_wakeup() {
     }
 }
 
-/// Spins, then yields while `continues` says so, given the number of yields, and while the CPU is not contended.
+/// Spins, then yields while `continues` says so, given the number of yields, and while the CPU is not contended, nor the machine
+/// crowded if latency counts.
 fn spin_and_yield<R>(
     pace: SpinPace,
     is_ready: impl Fn() -> bool,
@@ -474,7 +475,8 @@ fn spin_and_yield<R>(
         spun += pauses;
     }
     let mut yields = 0;
-    while continues(yields) && contention::may_yield() {
+    let is_crowded = || matches!(pace, SpinPace::Tight) && contention::is_crowded();
+    while continues(yields) && contention::may_yield() && !is_crowded() {
         let yielded = contention::yield_now();
         if let Some(got) = check() {
             let end = match yielded {

@@ -19,6 +19,7 @@ use crate::task::Task;
 use crate::time::Deadline;
 use millpond_raw::sync::atomic::{AtomicBool, Ordering};
 use millpond_raw::sync::{Mutex, local};
+use millpond_raw::time_slice::{self, ShortSlice};
 use millpond_raw::timer_slack::{self, MinimalSlack};
 use millpond_raw::{catch_panic, park};
 use std::cell::{Cell, RefCell};
@@ -26,8 +27,8 @@ use std::fmt;
 use std::sync::Arc;
 
 local! {
-    /// A worker that has once been leader is woken in time from then on.
-    static PUNCTUAL: RefCell<Option<MinimalSlack>> = const { RefCell::new(None) };
+    /// A worker that has once been leader is woken in time from then on, and let in at once if all CPUs are in use.
+    static PUNCTUAL: RefCell<Option<(MinimalSlack, ShortSlice)>> = const { RefCell::new(None) };
 }
 
 /// The timer source of a pool, if it was given one.
@@ -68,7 +69,8 @@ impl PoolEngine {
             return None;
         }
         PUNCTUAL.with(|own| {
-            own.borrow_mut().get_or_insert_with(timer_slack::minimize);
+            own.borrow_mut()
+                .get_or_insert_with(|| (timer_slack::minimize(), time_slice::shorten()));
         });
         Some(TimerLeader {
             engine: self,

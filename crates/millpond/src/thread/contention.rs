@@ -38,16 +38,29 @@
 //! If a loss ends a probation that followed a period, the next period is twice as long, up to 64 s. Otherwise it is
 //! [`MIN_PERIOD`]. So on a machine that stays busy, losses, which cost milliseconds, happen less and less often.
 //!
+//! # A look before the loss
+//!
+//! A loss costs a time slice even if it teaches something. Linux tells how many threads want a CPU ([`run_queue`]), so where
+//! latency counts, in searches and joins, a thread that may yield by the above looks first: if more threads want a CPU than
+//! there are, the machine is *crowded*, and it does not yield. Waits for an element or for room of a queue do not look: on a
+//! crowded machine yields hand the CPU to the other side as well, and eight threads at a queue of capacity 1 took five times
+//! as long without. A look takes a few microseconds and holds for [`LOOK_HOLDS`], for the whole process. If our own
+//! threads are those that want the CPUs, yields are right (see above), so the machine counts as crowded only if the process
+//! has not used most of its CPUs itself. Where the kernel does not tell, losses alone decide.
+//!
 //! # Invariants
 //!
 //! - **CONTENTION-1** A period ends at most 64 s after the loss that began it. If the timestamp counter
 //!   goes back, as after a suspend of the machine, the period ends at once.
 //! - **CONTENTION-2** Threads that lose their CPUs at about the same time begin one period. The state is one word, and
 //!   only a loss outside of a period changes it, by compare-and-swap.
+//! - **CONTENTION-3** A look holds for [`LOOK_HOLDS`], or until the timestamp counter goes back. One of the threads that find
+//!   it outdated at about the same time looks, and the others go by the old one.
 //!
 //! All accesses are relaxed: each word is complete in itself and guards no other memory, and a thread that reads an old
 //! value yields once more, or once less.
 
+use super::run_queue;
 use millpond_raw::cpu_time;
 use millpond_raw::sync::atomic::{AtomicU64, Ordering};
 use millpond_raw::sync::{global, local, thread};
@@ -83,6 +96,13 @@ const MIN_SPAN: Duration = Duration::from_millis(20);
 /// CPU time is compared over at most this time: what the process did before says nothing about this loss.
 const MAX_SPAN: Duration = Duration::from_secs(1);
 
+/// How long a look at the run queue holds. Shorter, and a thread that waits often would look all the time; longer, and a thread
+/// that starts to compute elsewhere is noticed by a loss.
+const LOOK_HOLDS: Duration = Duration::from_micros(500);
+
+/// How long the last look says something to a thread that does not look itself ([`was_crowded`]).
+const LOOK_LASTS: Duration = Duration::from_millis(100);
+
 /// This many losses in a row are contention.
 const MIN_LOSSES: u64 = 3;
 
@@ -102,6 +122,16 @@ global! {
     /// The number of CPUs of the process; 0 until it is first read. It only helps to tell who took a CPU and whether spinning
     /// makes sense, so it need not follow changes.
     static CPUS: AtomicU64 = AtomicU64::new(0);
+}
+
+global! {
+    /// The last look at the run queue; 0 if there was none.
+    static LOOK: AtomicU64 = AtomicU64::new(0);
+}
+
+global! {
+    /// The number of CPUs of the machine, and 1 more; 0 until it is first read, 1 if it is unknown.
+    static ONLINE: AtomicU64 = AtomicU64::new(0);
 }
 
 local! {
@@ -162,11 +192,104 @@ fn state() -> Contention {
     Contention(STATE.load(Ordering::Relaxed))
 }
 
-/// Whether a thread may yield. If not, it spins for a moment without yielding, or parks.
+/// Whether a thread may yield, by the losses of late. If not, it spins for a moment without yielding, or parks.
 #[inline]
 pub(crate) fn may_yield() -> bool {
     let state = state();
     state.0 == 0 || !state.is_contended(timestamp::now())
+}
+
+/// Whether other processes want CPUs of this machine, more than there are. Looks at the run queue if the last look is
+/// outdated.
+#[inline]
+pub(crate) fn is_crowded() -> bool {
+    let now = timestamp::now();
+    let seen = Look(LOOK.load(Ordering::Relaxed));
+    if seen.is_within(now, LOOK_HOLDS) {
+        seen.is_crowded()
+    } else {
+        look(seen, now).is_crowded()
+    }
+}
+
+/// Whether the machine was crowded, by a look that was taken a while ago at most. Takes no look.
+pub(crate) fn was_crowded() -> bool {
+    let seen = Look(LOOK.load(Ordering::Relaxed));
+    seen.is_crowded() && seen.is_within(timestamp::now(), LOOK_LASTS)
+}
+
+/// A look at the run queue. The high bits are a timestamp, the two low ones, less than two nanoseconds of it, what was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Look(u64);
+
+impl Look {
+    /// More threads want a CPU than there are, and not because of ours.
+    const CROWDED: u64 = 1;
+
+    /// When CPU time was last compared, the process had used most of its CPUs itself.
+    const OWN_LOAD: u64 = 2;
+
+    fn new(now: Timestamp, is_long: bool, is_own_load: bool) -> Look {
+        let time = now.count() & !(Look::CROWDED | Look::OWN_LOAD);
+        let crowded = if is_long && !is_own_load {
+            Look::CROWDED
+        } else {
+            0
+        };
+        let own_load = if is_own_load { Look::OWN_LOAD } else { 0 };
+        Look(time | crowded | own_load)
+    }
+
+    fn is_crowded(self) -> bool {
+        self.0 & Look::CROWDED != 0
+    }
+
+    fn is_own_load(self) -> bool {
+        self.0 & Look::OWN_LOAD != 0
+    }
+
+    /// Whether it was taken less than `time` ago. False if the counter has gone back (CONTENTION-3).
+    fn is_within(self, now: Timestamp, time: Duration) -> bool {
+        let taken = Timestamp::from_count(self.0 & !(Look::CROWDED | Look::OWN_LOAD));
+        self.0 != 0 && now >= taken && u128::from(now.nanos_since(taken)) < time.as_nanos()
+    }
+}
+
+/// Looks at the run queue, unless another thread looks at this moment: then the old look holds for that long (CONTENTION-3).
+#[cold]
+fn look(seen: Look, now: Timestamp) -> Look {
+    let renewed =
+        Look(Look::new(now, false, false).0 | (seen.0 & (Look::CROWDED | Look::OWN_LOAD)));
+    if LOOK
+        .compare_exchange(seen.0, renewed.0, Ordering::Relaxed, Ordering::Relaxed)
+        .is_err()
+    {
+        return renewed;
+    }
+    let is_long = run_queue::runnable_threads()
+        .zip(online_cpus())
+        .is_some_and(|(threads, cpus)| threads > cpus);
+    // CPU time matters only if the queue is long. What was found earlier holds until it can be compared anew.
+    let was_own_load = seen.is_own_load() && seen.is_within(now, MAX_SPAN);
+    let is_own_load = if is_long {
+        compare_cpu_time(now).unwrap_or(was_own_load)
+    } else {
+        was_own_load
+    };
+    let look = Look::new(now, is_long, is_own_load);
+    LOOK.store(look.0, Ordering::Relaxed);
+    look
+}
+
+/// The number of CPUs of the machine.
+fn online_cpus() -> Option<u64> {
+    let known = ONLINE.load(Ordering::Relaxed);
+    if known > 0 {
+        return known.checked_sub(1).filter(|&cpus| cpus > 0);
+    }
+    let online = run_queue::online_cpus();
+    ONLINE.store(1 + online.unwrap_or(0), Ordering::Relaxed);
+    online
 }
 
 /// The outcome of a yield.
@@ -232,9 +355,18 @@ fn advance(word: &AtomicU64, seen: Contention, now: Timestamp) {
 /// Whether other processes have used the CPUs since an earlier loss. True if CPU time is unknown; false if there is no loss
 /// to compare with.
 fn is_others_load(now: Timestamp) -> bool {
-    let Some(cpu) = cpu_time::process_cpu_now() else {
-        return true;
-    };
+    match cpu_time::process_cpu_now() {
+        None => true,
+        Some(cpu) => compare_sample(now, cpu) == Some(false),
+    }
+}
+
+/// Whether the process has used most of its CPUs itself since an earlier sample; `None` if there is none to compare with.
+fn compare_cpu_time(now: Timestamp) -> Option<bool> {
+    compare_sample(now, cpu_time::process_cpu_now()?)
+}
+
+fn compare_sample(now: Timestamp, cpu: Duration) -> Option<bool> {
     let earlier = CpuSample(SAMPLE.load(Ordering::Relaxed));
     let sample = CpuSample::new(now, cpu);
     let span = sample.wall_since(earlier);
@@ -242,7 +374,7 @@ fn is_others_load(now: Timestamp) -> bool {
         let _ = SAMPLE.compare_exchange(earlier.0, sample.0, Ordering::Relaxed, Ordering::Relaxed);
     }
     let is_comparable = earlier.0 != 0 && (MIN_SPAN..=MAX_SPAN).contains(&span);
-    is_comparable && !sample.is_own_load_since(earlier, cpus())
+    is_comparable.then(|| sample.is_own_load_since(earlier, cpus()))
 }
 
 /// The CPU time of the process at some time, both in units of [`UNIT`], 32 bits each: one word, so that they belong
@@ -422,6 +554,31 @@ mod tests {
         let earlier = Timestamp::from_count(now.count() - timestamp::ticks(2 * MAX_PERIOD));
         assert!(!state.is_contended(earlier));
         assert_eq!(state.after_loss(earlier).period(), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_machine_is_crowded_if_others_want_the_cpus() {
+        let now = timestamp::now();
+        for (is_long, is_own_load) in [(false, false), (false, true), (true, true)] {
+            assert!(!Look::new(now, is_long, is_own_load).is_crowded());
+        }
+        assert!(Look::new(now, true, false).is_crowded());
+        assert!(Look::new(now, true, true).is_own_load());
+    }
+
+    #[test]
+    fn a_look_holds_for_its_time_and_not_if_the_counter_goes_back() {
+        let now = timestamp::now();
+        let look = Look::new(now, true, false);
+        let is_valid_at = |at| look.is_within(at, LOOK_HOLDS);
+        assert!(is_valid_at(now));
+        assert!(is_valid_at(after(now, LOOK_HOLDS / 2)));
+        assert!(!is_valid_at(after(now, LOOK_HOLDS * 2)));
+        assert!(!is_valid_at(Timestamp::from_count(now.count() - 1_000)));
+        assert!(
+            !Look(0).is_within(Timestamp::from_count(0), LOOK_HOLDS),
+            "no look"
+        );
     }
 
     #[test]

@@ -23,10 +23,12 @@
 // | `contention` | whether a thread that yields gets its CPU back soon |
 // | `on_demand` | a thread that is started when there is something to do |
 // | `pinning` | on which CPUs the threads of a factory run |
+// | `run_queue` | how many threads of the machine want a CPU |
 
 pub(crate) mod contention;
 pub(crate) mod on_demand;
 mod pinning;
+mod run_queue;
 
 use millpond_raw::sync::atomic::{AtomicU64, Ordering};
 use millpond_raw::sync::thread;

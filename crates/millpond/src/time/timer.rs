@@ -53,7 +53,8 @@
 //! | a scheduled pool, for the first task that needs the timer | rejects it, and the closure comes back; otherwise the pool holds the thread from then on (TIMER-7), and the thread in reserve (DEFER-4 in `deferred.rs`) |
 //! | a scheduled pool, for an accepted task | only if the thread has died: leaves it to the next thread, to a worker that becomes idle, and to the next call |
 //!
-//! The thread runs with the smallest [timer slack](timer_slack). It sleeps until the first alarm, and
+//! The thread runs with the smallest [timer slack](timer_slack), and on a machine whose CPUs are all in use it is let in
+//! [at once](time_slice). It sleeps until the first alarm, and
 //! [not too briefly](Clock::sleep_until): it wakes up once for alarms that are close together.
 
 mod hold;
@@ -66,7 +67,7 @@ use crate::thread::{JoinHandle, ThreadFactory};
 use millpond_raw::park::{self, Site, Woken};
 use millpond_raw::sync::{Mutex, local};
 use millpond_raw::user_code::{self, Kind};
-use millpond_raw::{catch_panic, fork, timer_slack};
+use millpond_raw::{catch_panic, fork, time_slice, timer_slack};
 use std::cell::Cell;
 use std::fmt;
 use std::io;
@@ -269,6 +270,7 @@ impl ThreadGuard {
     /// The loop of the thread.
     fn run(mut self, clock: &Clock) {
         let _slack = timer_slack::minimize();
+        let _slice = time_slice::shorten();
         let _marked = user_code::mark_timer_thread();
         let here = park::current();
         if !self.try_begin(here.waker()) {

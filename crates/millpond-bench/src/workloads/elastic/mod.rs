@@ -5,6 +5,9 @@
 //! the time several are blocked at once and the other threads sleep, so each task needs a thread to wake up.
 //!
 //! - **Latency** is the time from before the submit until the task starts.
+//! - **Warm**: each round opens a pool, and before the time runs [`WARM_UP`] tasks come at once, so that the threads that
+//!   this load needs are there and have run something. One of the pools is there for the whole process and is warm anyway;
+//!   what it takes to open a pool and to grow is asked below, and in the suite `lifetime`.
 //! - **CPU time** is that of the whole process, the submitting thread included, which sleeps between two tasks.
 //! - **Every pool may have [`MAX_THREADS`] threads**, and has as many as it likes. One of ours grows as `tokio`'s does,
 //!   the other has all from the start.
@@ -51,6 +54,9 @@ const INTERVALS: [u64; 5] = [200, 500, 1_000, 2_000, 10_000];
 
 /// A round is so many times longer than that of other suites: at the longest interval it has a hundred tasks.
 const LONGER: u32 = 10;
+
+/// The number of tasks that come at once before a round: somewhat more than are blocked at once at the shortest interval.
+const WARM_UP: u64 = 8;
 
 /// So many tasks come at once, where growth is the question.
 pub const AT_ONCE: [u64; 2] = [16, 64];
@@ -186,6 +192,7 @@ fn candidate<P: ElasticPool + 'static>(interval: Duration, standing: Standing) -
 /// Submits a task at every interval, and waits for the last.
 fn round<P: ElasticPool>(interval: Duration, tasks: u64) -> Result<Sample> {
     let pool = P::open()?;
+    warm_up(&pool)?;
     let waits: Arc<[AtomicU64]> = (0..tasks).map(|_| AtomicU64::new(0)).collect();
     let tally = Tally::take();
     let cpu_before = cpu_time::process_cpu_now();
@@ -224,6 +231,18 @@ fn round<P: ElasticPool>(interval: Duration, tasks: u64) -> Result<Sample> {
         memory: None,
         by_workers: None,
     })
+}
+
+fn warm_up<P: ElasticPool>(pool: &P) -> Result<()> {
+    let tally = Tally::take();
+    for number in 1..=WARM_UP {
+        pool.run(move || {
+            std::thread::sleep(BLOCKS);
+            tally.count(number);
+        });
+    }
+    wait_for_all(tally, WARM_UP);
+    tally.check(WARM_UP)
 }
 
 #[cfg(test)]

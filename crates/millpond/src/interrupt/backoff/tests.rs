@@ -237,12 +237,12 @@ fn a_worker_that_parks_at_once_learns_from_wakeups_that_searching_would_pay() {
     };
     for _ in 0..MIN_HITS_TO_YIELD {
         history.pending = Some(at(0));
-        history = history.woken(at(140), true);
+        history = history.woken(at(90), true);
     }
     assert_eq!(history.plan(), SearchPlan::SpinAndYield);
     history.pending = Some(at(0));
-    assert_eq!(history.woken(at(160), true).hits & 1, 0, "it came too late");
-    let contended = history.woken(at(100), false);
+    assert_eq!(history.woken(at(110), true).hits & 1, 0, "it came too late");
+    let contended = history.woken(at(50), false);
     assert_eq!(contended.hits & 1, 0, "a spin would have ended before");
 }
 
