@@ -253,11 +253,11 @@ fn figure(row: &Row, has_cpu: bool) -> String {
     format!("{}{cpu}", time(row.median))
 }
 
-/// Every row in which we are behind.
+/// Every row in which we are behind, folded: there are more of them than anybody reads at first sight.
 fn losses(record: &Record) -> String {
     let mut text = String::new();
+    let mut rows = 0;
     for suite in suites(record) {
-        let mut items: Vec<String> = Vec::new();
         let mut seen: Vec<(&str, &str)> = Vec::new();
         let lost = record
             .rows
@@ -269,25 +269,31 @@ fn losses(record: &Record) -> String {
                 continue;
             }
             seen.push((name, &row.candidate));
-            let where_it_is = Condition::ALL
-                .iter()
-                .filter_map(|&condition| loss(record, row, condition));
-            let where_it_is: Vec<String> = where_it_is.collect();
             let who = if row.candidate == "millpond" {
                 String::new()
             } else {
                 format!(" ({})", plain(&row.candidate))
             };
-            items.push(format!("{}{who}: {}", plain(name), where_it_is.join(", ")));
-        }
-        if !items.is_empty() {
-            let _ = writeln!(text, "- **{suite}**: {}", items.join("; "));
+            let cells = Condition::ALL.map(|condition| loss(record, row, condition));
+            let cells = cells.map(Option::unwrap_or_default);
+            let _ = writeln!(
+                text,
+                "| {suite} | {}{who} | {} |",
+                plain(name),
+                cells.join(" | ")
+            );
+            rows += 1;
         }
     }
-    if text.is_empty() {
+    if rows == 0 {
         return "We are behind in no row.\n".into();
     }
-    format!("Every row in which we are behind, as a multiple of the best peer's figure:\n\n{text}")
+    format!(
+        "<details>\n<summary>Every row in which we are behind, {rows} of them</summary>\n\nA cell is the multiple of \
+         the best peer's figure, and that peer; of a curve it is the worst point that is behind, and how many are. An \
+         empty cell is a row in which we are not behind.\n\n| suite | row | quiet | busy | one CPU |\n\
+         |---|---|---|---|---|\n{text}\n</details>\n"
+    )
 }
 
 /// How `of` is behind in a condition, at all points of its curve if it is one; `None` if it is not.
@@ -318,10 +324,9 @@ fn loss(record: &Record, of: &Row, condition: Condition) -> Option<String> {
     let worst = lost
         .iter()
         .max_by(|a, b| badness(a).total_cmp(&badness(b)))?;
-    let words = condition.words();
     if let Some(limit) = worst.limit {
         return Some(format!(
-            "{words} {} and not below {}",
+            "{} and not below {}",
             time(worst.median),
             time(limit)
         ));
@@ -329,11 +334,11 @@ fn loss(record: &Record, of: &Row, condition: Condition) -> Option<String> {
     let ratio = worst.ratio_to_best_peer?;
     let rival = rival(record, worst).map_or("the best peer", |row| &row.candidate);
     let points = if of.curve.is_some() {
-        format!(" at {} of {} points, at worst", lost.len(), all.len())
+        format!(", {} of {} points", lost.len(), all.len())
     } else {
         String::new()
     };
-    Some(format!("{words}{points} {ratio:.2} × {}", plain(rival)))
+    Some(format!("{ratio:.2} × {}{points}", plain(rival)))
 }
 
 /// The best peer of a row.

@@ -298,7 +298,7 @@ fn readme_names_every_loss_and_counts_the_rest() {
         "{text}"
     );
     assert!(
-        text.contains("- **task**: burst: busy 1.60 × kanal\n"),
+        text.contains("| task | burst |  | 1.60 × kanal |  |\n"),
         "{text}"
     );
     assert!(
@@ -322,7 +322,7 @@ fn a_curve_that_is_lost_is_named_once_with_its_points() {
     }
     record.rows.extend(second);
     let text = pages::how_fast(&record);
-    let line = "- **task**: time against load: p99: busy at 1 of 2 points, at worst 1.60 × kanal\n";
+    let line = "| task | time against load: p99 |  | 1.60 × kanal, 1 of 2 points |  |\n";
     assert!(text.contains(line), "{text}");
 }
 
