@@ -14,8 +14,8 @@ use crate::engine::parameters::{self, KeepAlive};
 use crate::engine::watchdog::{RunWarning, Supervised};
 use crate::machine::Machine;
 use crate::manage::{
-    Choice, Invalid, Parameter, ParameterSpec, ParameterTable, Patch, PatchError, Value, ValueType,
-    set,
+    Change, Choice, Invalid, Parameter, ParameterSpec, ParameterTable, Patch, PatchError, Value,
+    ValueType, set,
 };
 use crate::thread::ThreadFactory;
 use millpond_raw::sync::Mutex;
@@ -255,24 +255,41 @@ impl ForkJoinEngine {
         TABLE.describe(&settings)
     }
 
-    /// Changes all parameters that the patch names, or none. Returns the former ones.
-    pub(super) fn apply(&self, patch: &Patch) -> Result<Settings, PatchError> {
+    /// What the patch would change.
+    pub(super) fn check(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
+        let (now, next) = self.resolve(patch, |_| ())?;
+        Ok(TABLE.changes(&now, &next))
+    }
+
+    /// The parameters now, and those that the patch leads to, which are left to `then` under the lock.
+    fn resolve(
+        &self,
+        patch: &Patch,
+        then: impl FnOnce(&Settings),
+    ) -> Result<(Settings, Settings), PatchError> {
         let mut problems = TABLE.unknown(patch);
         if self.is_forked() {
-            PatchError::unless_none(vec![Invalid::Forked])?;
+            return Err(PatchError::of(Invalid::Forked));
         }
-        let changing = self.config.changing.lock();
+        let _changing = self.config.changing.lock();
         let now = self.settings();
         let (next, further) = TABLE.resolve_known(&now, patch);
         problems.extend(further);
         PatchError::unless_none(problems)?;
-        self.config.write(next);
+        then(&next);
+        Ok((now, next))
+    }
+
+    /// Changes all parameters that the patch names, or none. Returns the former ones and the new ones.
+    pub(super) fn apply(&self, patch: &Patch) -> Result<(Settings, Settings), PatchError> {
         let names_warning = patch.get("run_warning").is_some();
-        if names_warning {
-            self.watchdog
-                .write_limits(|limits| limits.of_all = next.run_warning);
-        }
-        drop(changing);
+        let (now, next) = self.resolve(patch, |next| {
+            self.config.write(*next);
+            if names_warning {
+                self.watchdog
+                    .write_limits(|limits| limits.of_all = next.run_warning);
+            }
+        })?;
         if let Some(own) = self.this().upgrade().filter(|_| names_warning) {
             own.heed_limits();
         }
@@ -286,6 +303,6 @@ impl ForkJoinEngine {
         }
         // Surplus workers leave, and others sleep for another time.
         self.wake_all();
-        Ok(now)
+        Ok((now, next))
     }
 }

@@ -196,7 +196,7 @@ impl ForkJoinPool {
     #[doc(alias = "setParallelism")]
     pub fn set_parallelism(&self, parallelism: usize) -> Result<usize, PatchError> {
         let patch = Patch::new().set("parallelism", parallelism);
-        Ok(self.engine.apply(&patch)?.parallelism)
+        Ok(self.engine.apply(&patch)?.0.parallelism)
     }
 
     /// How many workers may be started to replace blocked ones.
@@ -222,7 +222,7 @@ impl ForkJoinPool {
     /// ```
     pub fn set_max_spares(&self, max_spares: usize) -> Result<usize, PatchError> {
         let patch = Patch::new().set("max_spares", max_spares);
-        Ok(self.engine.apply(&patch)?.max_spares)
+        Ok(self.engine.apply(&patch)?.0.max_spares)
     }
 
     /// Waits until nothing is queued and no worker runs anything. False if that took longer than `timeout`.

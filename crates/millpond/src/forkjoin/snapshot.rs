@@ -12,12 +12,13 @@
 //! outside by `install` is counted by itself (`installed`), and its joins are not.
 
 use super::ForkJoinPool;
+use super::config::TABLE;
 use super::engine::ForkJoinEngine;
 use super::explain::warnings;
 use crate::engine::WorkerEngine;
 use crate::engine::metrics::TaskMetrics;
 use crate::manage::{
-    Details, EngineSnapshot, Managed, Measurement, Parameter, Patch, PatchError, RunState,
+    Change, Details, EngineSnapshot, Managed, Measurement, Parameter, Patch, PatchError, RunState,
 };
 use std::fmt;
 
@@ -270,7 +271,7 @@ impl ForkJoinPool {
 }
 
 impl ForkJoinPool {
-    /// Changes several parameters together, or none if one of them cannot have its new value.
+    /// Changes several parameters together, or none if one of them cannot have its new value. Returns what has changed.
     ///
     /// # Errors
     ///
@@ -287,8 +288,9 @@ impl ForkJoinPool {
     /// assert!(error.to_string().contains("parallelism"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
-        self.engine.apply(patch).map(drop)
+    pub fn apply(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
+        let (before, after) = self.engine.apply(patch)?;
+        Ok(TABLE.changes(&before, &after))
     }
 
     /// Its parameters, described, with their values now.
@@ -346,8 +348,12 @@ impl Managed for ForkJoinPool {
         ForkJoinPool::parameters(self)
     }
 
+    fn check(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
+        self.engine.check(patch)
+    }
+
     /// The common pool can be changed like any other.
-    fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
+    fn apply(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
         ForkJoinPool::apply(self, patch)
     }
 }

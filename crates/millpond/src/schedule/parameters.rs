@@ -6,7 +6,7 @@ use super::ScheduledPool;
 use super::state::PoolState;
 use crate::executor::Executor;
 use crate::manage::{
-    Invalid, Parameter, ParameterSpec, ParameterTable, Patch, PatchError, Value, ValueType,
+    Change, Invalid, Parameter, ParameterSpec, ParameterTable, Patch, PatchError, Value, ValueType,
 };
 
 /// How many may wait for their time in a pool that was not told otherwise.
@@ -229,7 +229,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         TABLE.describe(&config.unwrap_or_default())
     }
 
-    /// Changes all parameters that the patch names, or none.
+    /// Changes all parameters that the patch names, or none. Returns what has changed.
     ///
     /// # Errors
     ///
@@ -245,22 +245,8 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// assert_eq!((timers.max_pending(), timers.runs_series_after_shutdown()), (Some(100), true));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
-        let below = |problem: Invalid| match self.executor_with(problem.parameter()) {
-            Some(executor) => problem.known_below(executor),
-            None => problem,
-        };
-        let unknown = TABLE.unknown(patch);
-        let mut problems: Vec<_> = unknown.into_iter().map(below).collect();
-        let Some(mut state) = self.core.live_state() else {
-            return PatchError::unless_none(vec![Invalid::Forked]);
-        };
-        let now = Config::of(&state);
-        let (next, further) = TABLE.resolve_known(&now, patch);
-        problems.extend(further);
-        PatchError::unless_none(problems)?;
-        next.write(&mut state);
-        drop(state);
+    pub fn apply(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
+        let (now, next) = self.resolve(patch, Config::write)?;
         let max_pending = now.max_pending;
         if now
             != (Config {
@@ -270,7 +256,36 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         {
             self.core.cancel_unwanted();
         }
-        Ok(())
+        Ok(TABLE.changes(&now, &next))
+    }
+
+    /// What the patch would change.
+    pub(super) fn check(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
+        let (now, next) = self.resolve(patch, |_, _| ())?;
+        Ok(TABLE.changes(&now, &next))
+    }
+
+    /// The parameters now, and those that the patch leads to, which are left to `then` under the lock.
+    fn resolve(
+        &self,
+        patch: &Patch,
+        then: impl FnOnce(Config, &mut PoolState),
+    ) -> Result<(Config, Config), PatchError> {
+        let below = |problem: Invalid| match self.executor_with(problem.parameter()) {
+            Some(executor) => problem.known_below(executor),
+            None => problem,
+        };
+        let unknown = TABLE.unknown(patch);
+        let mut problems: Vec<_> = unknown.into_iter().map(below).collect();
+        let Some(mut state) = self.core.live_state() else {
+            return Err(PatchError::of(Invalid::Forked));
+        };
+        let now = Config::of(&state);
+        let (next, further) = TABLE.resolve_known(&now, patch);
+        problems.extend(further);
+        PatchError::unless_none(problems)?;
+        then(next, &mut state);
+        Ok((now, next))
     }
 
     /// The name of the executor, if it has the parameter.

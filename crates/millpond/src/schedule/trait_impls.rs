@@ -7,7 +7,7 @@ use crate::executor::{
     DroppedTask, EngineInternals, Executor, Internals, Lifecycle, RejectReason, Rejected,
     TerminationError, TryExecuteError,
 };
-use crate::manage::{EngineSnapshot, Managed, Parameter, Patch, PatchError, RunState};
+use crate::manage::{Change, EngineSnapshot, Managed, Parameter, Patch, PatchError, RunState};
 use crate::task::Task;
 use crate::time::{Clock, Deadline};
 use millpond_raw::sync::atomic::Ordering;
@@ -187,7 +187,11 @@ impl<E: Executor + 'static> Managed for ScheduledPool<E> {
         ScheduledPool::parameters(self)
     }
 
-    fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
+    fn check(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
+        ScheduledPool::check(self, patch)
+    }
+
+    fn apply(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
         ScheduledPool::apply(self, patch)
     }
 }
