@@ -221,7 +221,7 @@ fn a_handler_that_brings_a_line_for_a_log_and_then_the_task_gets_both_back() {
     assert_eq!(lines_back.load(Ordering::Relaxed), 2);
     assert_eq!((rejected.task)(), "flour");
     // The task and the two lines: what the handler brought again is no further task.
-    assert_eq!(pool.snapshot().rejected, 3);
+    assert_eq!(pool.snapshot().left_to_policy, 3);
     drop(go);
 }
 
@@ -235,7 +235,7 @@ fn a_task_that_its_handler_brings_again_is_counted_as_rejected_once() {
         .unwrap();
     let go = hold(&pool);
     let taken = (0..3).filter(|_| pool.execute(|| ()).is_ok()).count();
-    assert_eq!((taken, pool.snapshot().rejected), (1, 2));
+    assert_eq!((taken, pool.snapshot().left_to_policy), (1, 2));
     drop(go);
 }
 
@@ -253,7 +253,7 @@ fn another_task_that_a_handler_brings_instead_is_counted_as_rejected() {
     let go = hold(&pool);
     pool.execute(|| ()).unwrap();
     pool.execute(|| ()).unwrap();
-    assert_eq!(pool.snapshot().rejected, 2);
+    assert_eq!(pool.snapshot().left_to_policy, 2);
     drop(go);
 }
 
