@@ -12,14 +12,11 @@
 //! outside by `install` is counted by itself (`installed`), and its joins are not.
 
 use super::ForkJoinPool;
-use super::config::TABLE;
 use super::engine::ForkJoinEngine;
 use super::explain::warnings;
 use crate::engine::WorkerEngine;
 use crate::engine::metrics::TaskMetrics;
-use crate::manage::{
-    Change, Details, EngineSnapshot, Managed, Measurement, Parameter, Patch, PatchError, RunState,
-};
+use crate::manage::{Details, EngineSnapshot, Measurement, RunState};
 use std::fmt;
 
 /// The state of a [`ForkJoinPool`] at one moment: see [`ForkJoinPool::snapshot`].
@@ -268,56 +265,8 @@ impl ForkJoinPool {
     pub fn snapshot(&self) -> ForkJoinSnapshot {
         self.engine.snapshot()
     }
-}
 
-impl ForkJoinPool {
-    /// Changes several parameters together, or none if one of them cannot have its new value. Returns what has changed.
-    ///
-    /// # Errors
-    ///
-    /// All that is wrong with the patch; then nothing has changed.
-    ///
-    /// ```
-    /// use millpond::forkjoin::ForkJoinPool;
-    /// use millpond::manage::Patch;
-    ///
-    /// let pool = ForkJoinPool::builder("mill").parallelism(2).build()?;
-    /// pool.apply(&Patch::new().set("parallelism", 4).set("max_spares", 8))?;
-    /// assert_eq!((pool.parallelism(), pool.max_spares()), (4, 8));
-    /// let error = pool.apply(&Patch::new().set("paralelism", 3)).unwrap_err();
-    /// assert!(error.to_string().contains("parallelism"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn apply(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
-        let (before, after) = self.engine.apply(patch)?;
-        Ok(TABLE.changes(&before, &after))
-    }
-
-    /// Its parameters, described, with their values now.
-    ///
-    /// ```
-    /// use millpond::forkjoin::ForkJoinPool;
-    ///
-    /// let pool = ForkJoinPool::builder("mill").parallelism(2).build()?;
-    /// let first = &pool.parameters()[0];
-    /// assert_eq!((&*first.name, first.value.to_string().as_str(), first.is_live), ("parallelism", "2", true));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn parameters(&self) -> Vec<Parameter> {
-        self.engine.parameters()
-    }
-}
-
-impl Managed for ForkJoinPool {
-    fn name(&self) -> &str {
-        ForkJoinPool::name(self)
-    }
-
-    fn explain(&self) -> String {
-        ForkJoinPool::explain(self)
-    }
-
-    fn engine_snapshot(&self) -> EngineSnapshot {
+    pub(super) fn as_engine_snapshot(&self) -> EngineSnapshot {
         let own = self.snapshot();
         let mut engine = EngineSnapshot::new(own.name.clone(), "fork-join pool", own.state);
         engine.workers = own.workers;
@@ -342,19 +291,6 @@ impl Managed for ForkJoinPool {
         engine
             .with_details(own)
             .with_measurements(health.measurements())
-    }
-
-    fn parameters(&self) -> Vec<Parameter> {
-        ForkJoinPool::parameters(self)
-    }
-
-    fn check(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
-        self.engine.check(patch)
-    }
-
-    /// The common pool can be changed like any other.
-    fn apply(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
-        ForkJoinPool::apply(self, patch)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Looking into a pool: its metrics, what each worker does, its health, and what the watchdog sees of it.
+//! What the watchdog of a pool sees of it, and its health.
 //!
 //! The limits of the watchdog are about tasks, with all their parts. A lost wake-up is looked for among what somebody was
 //! woken for: tasks. A job that was published may wait for its owner while others sleep ([`super::context`]).
@@ -10,9 +10,9 @@ use super::sleep::Wait;
 use super::worker::Worker;
 use crate::engine::health::Health;
 use crate::engine::long_run::LongRun;
-use crate::engine::metrics::{Label, LabelId, Metrics, RunningTask, TaskMetrics};
-use crate::engine::stacks::{self, LongRuns};
-use crate::engine::view::{WorkerState, WorkerView};
+use crate::engine::metrics::{Label, LabelId, RunningTask};
+use crate::engine::stacks::LongRuns;
+use crate::engine::view::WorkerState;
 use crate::engine::watchdog::{
     InterruptTarget, Limits, RunWarning, Supervised, SupervisedWorker, Watchdog,
 };
@@ -57,101 +57,6 @@ impl WaitFlags {
 }
 
 impl ForkJoinPool {
-    /// What each worker does now: its thread, its task, for how long, whether it waits, and the CPU time it has used.
-    ///
-    /// ```
-    /// use millpond::executor::ExecutorExt;
-    /// use millpond::forkjoin::{ForkJoinPool, WorkerState};
-    /// use millpond::task::TaskSpec;
-    /// use std::sync::mpsc;
-    ///
-    /// let pool = ForkJoinPool::builder("mill").parallelism(1).build()?;
-    /// let ((say, hear), (begin, begun)) = (mpsc::channel::<()>(), mpsc::channel());
-    /// let grind = pool.submit_with(TaskSpec::new().name("grind"), move || {
-    ///     begin.send(()).ok();
-    ///     hear.recv().ok();
-    /// })?;
-    /// begun.recv()?;
-    /// let worker = &pool.workers()[0];
-    /// assert_eq!(worker.state, WorkerState::Running);
-    /// assert!(worker.to_string().contains("runs grind for"), "{worker}");
-    /// drop(say);
-    /// grind.join()?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn workers(&self) -> Vec<WorkerView> {
-        let engine = &*self.engine;
-        if engine.is_forked() {
-            return Vec::new();
-        }
-        let now = engine.timestamps.now();
-        let workers = Supervised::workers(engine);
-        let views = workers.iter().map(|worker| engine.view(worker, now));
-        views.collect()
-    }
-
-    /// The stack of each worker, by function and line, in the order of [`workers`](ForkJoinPool::workers). No thread is
-    /// stopped. Needs the feature `stack-dump`; otherwise, or if a thread does not answer, the text says why there is none.
-    ///
-    /// ```
-    /// use millpond::executor::ExecutorExt;
-    /// use millpond::forkjoin::ForkJoinPool;
-    ///
-    /// let pool = ForkJoinPool::builder("mill").parallelism(1).build()?;
-    /// pool.submit(|| 7)?.join()?;
-    /// assert_eq!(pool.stacks().len(), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn stacks(&self) -> Vec<String> {
-        if self.engine.is_forked() {
-            return Vec::new();
-        }
-        stacks::of(&Supervised::workers(&*self.engine))
-    }
-
-    /// Metrics of all tasks together. Readers reset nothing.
-    ///
-    /// A task is counted when its worker is done with it, which is a moment after its handle is. Jobs of
-    /// [`install`](ForkJoinPool::install), joins and scopes are parts of what has made them, and are in no metrics.
-    ///
-    /// ```
-    /// use millpond::executor::{ExecutorExt, Lifecycle};
-    /// use millpond::forkjoin::ForkJoinPool;
-    ///
-    /// let pool = ForkJoinPool::builder("mill").build()?;
-    /// for _ in 0..10 {
-    ///     pool.execute(|| ())?;
-    /// }
-    /// pool.close()?;
-    /// let metrics = pool.metrics();
-    /// assert_eq!(metrics.completed, 10);
-    /// println!("waited {:?}, ran {:?}", metrics.wait, metrics.run);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn metrics(&self) -> Metrics {
-        Metrics::sum(&self.metrics_by_name())
-    }
-
-    /// Metrics of each name by itself; tasks without a name are counted under the source location where they were made.
-    /// Names whose tasks ran longest in total come first.
-    ///
-    /// ```
-    /// use millpond::executor::{ExecutorExt, Lifecycle};
-    /// use millpond::forkjoin::ForkJoinPool;
-    /// use millpond::task::TaskSpec;
-    ///
-    /// let pool = ForkJoinPool::builder("mill").build()?;
-    /// pool.submit_with(TaskSpec::new().name("grind"), || 7)?.join()?;
-    /// pool.close()?;
-    /// let all = pool.metrics_by_name();
-    /// assert_eq!(all[0].label.to_string(), "grind");
-    /// assert_eq!(all[0].metrics.completed, 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn metrics_by_name(&self) -> Vec<TaskMetrics> {
-        self.engine.metrics_by_name()
-    }
-
     /// The health of the pool: what is wrong with it now, and counts since it was built.
     ///
     /// ```
@@ -175,11 +80,6 @@ impl ForkJoinPool {
             preempted_yields: engine.rare.preempted_yields.get(),
             ..engine.watchdog_health(engine.is_forked())
         }
-    }
-
-    /// The limit on the run time of tasks whose name has none of its own; `None` is no limit.
-    pub fn run_warning(&self) -> Option<RunWarning> {
-        self.engine.settings().run_warning
     }
 
     /// Sets the limit on the run time of tasks; `None` for no limit. It holds for tasks that run already, too, but only
@@ -207,14 +107,6 @@ impl ForkJoinPool {
 }
 
 impl ForkJoinEngine {
-    fn metrics_by_name(&self) -> Vec<TaskMetrics> {
-        let Some(names) = self.labels.as_ref().filter(|_| !self.is_forked()) else {
-            return Vec::new();
-        };
-        self.renew_labels();
-        names.by_name(self.with_workers(|workers| workers.metrics()), |_| 0)
-    }
-
     fn set_run_limits(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) {
         if !self.is_forked() {
             self.change_limits(change);
