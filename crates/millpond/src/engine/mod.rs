@@ -52,4 +52,4 @@ pub(crate) use removed::{RemovedTasks, RemovesTasks};
 pub(crate) use spawn::{NotAdded, Spawn, WorkerEngine, WorkerGuard};
 pub(crate) use starts::Starts;
 pub(crate) use termination::{Hold, LastHandle, Terminates, Termination};
-pub(crate) use workers::{ThreadInfo, Worker, WorkerPart, Workers};
+pub(crate) use workers::{Worker, WorkerPart, Workers};

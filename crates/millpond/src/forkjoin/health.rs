@@ -7,20 +7,16 @@ use super::ForkJoinPool;
 use super::engine::ForkJoinEngine;
 use super::events::ForkJoinEvent;
 use super::sleep::Wait;
-use super::worker::Worker;
+use super::worker::{Worker, WorkerRecord};
+use crate::engine::WorkerEngine;
 use crate::engine::health::Health;
 use crate::engine::long_run::LongRun;
-use crate::engine::metrics::{Label, LabelId, RunningTask};
+use crate::engine::metrics::{LabelSums, LabelTable, WorkerMetrics};
 use crate::engine::stacks::LongRuns;
 use crate::engine::view::WorkerState;
-use crate::engine::watchdog::{
-    InterruptTarget, Limits, RunWarning, Supervised, SupervisedWorker, Watchdog,
-};
-use crate::engine::{ThreadInfo, WorkerEngine};
-use crate::time::TimestampClock;
+use crate::engine::watchdog::{InterruptTarget, RunWarning, Supervised, SupervisedPart, Watchdog};
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::Arc;
 
 /// How a worker waits, as others see it. Only the worker writes, when its thread is about to sleep.
 #[derive(Debug, Default)]
@@ -70,15 +66,10 @@ impl ForkJoinPool {
     /// ```
     pub fn health(&self) -> Health {
         let engine = &*self.engine;
-        let workers = engine.ctl().read().workers();
-        let most = engine.parallelism() + engine.config.max_spares();
         Health {
-            thread_failures: engine.starts.failures.get(),
-            failed_starts_in_a_row: engine.starts.failed_in_a_row.get(),
-            surplus_workers: workers.saturating_sub(most),
             futile_spins: engine.rare.futile_spins.get(),
             preempted_yields: engine.rare.preempted_yields.get(),
-            ..engine.watchdog_health(engine.is_forked())
+            ..engine.common_health(engine.parallelism() + engine.config.max_spares())
         }
     }
 
@@ -96,75 +87,45 @@ impl ForkJoinPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_run_warning(&self, warning: Option<RunWarning>) {
-        self.engine.set_run_limits(|limits| limits.of_all = warning);
+        self.engine.change_limits(|limits| limits.of_all = warning);
     }
 
     /// Sets the limit for tasks of one name; `None` for the limit of all tasks.
     pub fn set_run_warning_for(&self, name: &str, warning: Option<RunWarning>) {
         self.engine
-            .set_run_limits(|limits| limits.set_for(name, warning));
+            .change_limits(|limits| limits.set_for(name, warning));
     }
 }
 
-impl ForkJoinEngine {
-    fn set_run_limits(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) {
-        if !self.is_forked() {
-            self.change_limits(change);
-        }
-    }
-}
-
-impl SupervisedWorker for Worker {
-    fn number(&self) -> u64 {
-        self.number()
-    }
-
-    fn running(&self) -> Option<RunningTask> {
-        self.metrics.running()
-    }
-
-    fn is_flagged_idle(&self) -> bool {
-        self.is_idle()
-    }
-
-    fn has_no_task(&self) -> bool {
-        self.thread().is_some() && self.is_idle()
+impl SupervisedPart for WorkerRecord {
+    fn metrics(&self) -> &WorkerMetrics {
+        &self.metrics
     }
 
     fn interrupt_target(&self) -> &Mutex<InterruptTarget> {
         &self.interrupt_target
     }
 
-    fn thread(&self) -> Option<&ThreadInfo> {
-        self.thread()
+    fn has_no_task(worker: &Worker) -> bool {
+        worker.is_idle()
     }
 
-    fn state(&self) -> WorkerState {
-        if self.thread().is_none() || self.is_idle() {
+    fn state(worker: &Worker) -> WorkerState {
+        if worker.thread().is_none() || worker.is_idle() {
             WorkerState::Idle
         } else {
-            self.waits.state()
+            worker.waits.state()
         }
     }
 }
 
 impl Supervised for ForkJoinEngine {
-    type Worker = Worker;
-
     fn watchdog(&self) -> &Watchdog {
         &self.watchdog
     }
 
     fn is_watched(&self) -> &AtomicBool {
         &self.is_watched
-    }
-
-    fn timestamps(&self) -> &TimestampClock {
-        &self.timestamps
-    }
-
-    fn workers(&self) -> Vec<Arc<Worker>> {
-        self.with_workers(|workers| workers.list())
     }
 
     fn has_foreign_queue(&self) -> bool {
@@ -208,23 +169,12 @@ impl Supervised for ForkJoinEngine {
         self.wake_all();
     }
 
-    fn label(&self, id: LabelId) -> Label {
-        let names = self.labels.as_ref();
-        names.map_or(Label::Others, |names| names.label(id))
+    fn labels(&self) -> Option<&LabelTable> {
+        self.labels.as_ref()
     }
 
-    fn renew_labels(&self) {
-        let Some(names) = self.labels.as_ref().filter(|names| names.may_renew()) else {
-            return;
-        };
-        let workers = Supervised::workers(self);
-        let running = workers.iter().filter_map(|one| one.metrics.running());
-        let running: Vec<LabelId> = running.map(|running| running.id).collect();
-        names.renew(self.clock.now(), &running, |_| 0);
-    }
-
-    fn timer_unavailable(&self) {
-        self.starts.failures.add(1);
+    fn measured(&self) -> LabelSums {
+        self.with_workers(|workers| workers.metrics())
     }
 
     fn long_runs(&self) -> &LongRuns<Worker> {

@@ -100,3 +100,40 @@ impl ForkJoinPool {
         self.engine.parameters()
     }
 }
+
+#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
+mod tests {
+    use super::*;
+    use crate::manage::Managed;
+
+    #[test]
+    fn parameters_are_listed_and_changed_together_or_not_at_all() {
+        let pool = ForkJoinPool::builder("mill")
+            .parallelism(2)
+            .build()
+            .unwrap();
+        let names: Vec<_> = pool
+            .parameters()
+            .into_iter()
+            .map(|each| each.name)
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "parallelism",
+                "max_spares",
+                "keep_alive",
+                "fifo",
+                "help",
+                "run_warning",
+                "max_task_names"
+            ]
+        );
+        let patch = Patch::new().set("parallelism", 3_usize).set("fifo", true);
+        let error = Managed::apply(&pool, &patch).unwrap_err();
+        assert_eq!(error.problems()[0].parameter(), "fifo");
+        assert_eq!(pool.parallelism(), 2);
+        Managed::apply(&pool, &Patch::new().set("parallelism", 3_usize)).unwrap();
+        assert_eq!(pool.parallelism(), 3);
+    }
+}

@@ -1,10 +1,7 @@
 //! Looking into a pool: its metrics, and what each worker does now.
 
 use super::ForkJoinPool;
-use super::engine::ForkJoinEngine;
-use crate::engine::WorkerEngine;
 use crate::engine::metrics::{Metrics, TaskMetrics};
-use crate::engine::stacks;
 use crate::engine::view::WorkerView;
 use crate::engine::watchdog::Supervised;
 
@@ -32,14 +29,7 @@ impl ForkJoinPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn workers(&self) -> Vec<WorkerView> {
-        let engine = &*self.engine;
-        if engine.is_forked() {
-            return Vec::new();
-        }
-        let now = engine.timestamps.now();
-        let workers = Supervised::workers(engine);
-        let views = workers.iter().map(|worker| engine.view(worker, now));
-        views.collect()
+        self.engine.views()
     }
 
     /// The stack of each worker, by function and line, in the order of [`workers`](ForkJoinPool::workers). No thread is
@@ -55,10 +45,7 @@ impl ForkJoinPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn stacks(&self) -> Vec<String> {
-        if self.engine.is_forked() {
-            return Vec::new();
-        }
-        stacks::of(&Supervised::workers(&*self.engine))
+        self.engine.stacks()
     }
 
     /// Metrics of all tasks together. Readers reset nothing.
@@ -102,15 +89,5 @@ impl ForkJoinPool {
     /// ```
     pub fn metrics_by_name(&self) -> Vec<TaskMetrics> {
         self.engine.metrics_by_name()
-    }
-}
-
-impl ForkJoinEngine {
-    fn metrics_by_name(&self) -> Vec<TaskMetrics> {
-        let Some(names) = self.labels.as_ref().filter(|_| !self.is_forked()) else {
-            return Vec::new();
-        };
-        self.renew_labels();
-        names.by_name(self.with_workers(|workers| workers.metrics()), |_| 0)
     }
 }

@@ -52,10 +52,13 @@ pub(crate) use limits::{Limits, SHORTEST as SHORTEST_LIMIT};
 use super::dropped::DropSource;
 use super::health::Health;
 use super::long_run::{self, LongRun};
-use super::metrics::{Counter, Label, LabelId, RunningTask};
-use super::stacks::LongRuns;
+use super::metrics::{
+    Counter, Label, LabelId, LabelSums, LabelTable, RunningTask, TaskMetrics, WorkerMetrics,
+};
+use super::spawn::WorkerEngine;
+use super::stacks::{self, LongRuns};
 use super::view::{WorkerState, WorkerView};
-use super::workers::ThreadInfo;
+use super::workers::{ThreadInfo, Worker, WorkerPart};
 use crate::time::{
     Alarm, NoTimerThread, Owner, TimerHold, TimestampClock, Work, drop_off_timer, run_off_timer,
 };
@@ -147,22 +150,56 @@ pub(crate) trait SupervisedWorker {
     fn state(&self) -> WorkerState;
 }
 
-/// An engine, as the watchdog sees it.
-pub(crate) trait Supervised: DropSource {
-    /// Its workers.
-    type Worker: SupervisedWorker + Send + Sync + 'static;
+/// What an engine keeps for a worker, as the watchdog sees it.
+pub(crate) trait SupervisedPart: WorkerPart + Sized {
+    fn metrics(&self) -> &WorkerMetrics;
 
+    fn interrupt_target(&self) -> &Mutex<InterruptTarget>;
+
+    /// As [`SupervisedWorker::has_no_task`], of a worker whose thread has started.
+    fn has_no_task(worker: &Worker<Self>) -> bool;
+
+    /// What the worker does, for those that look at it.
+    fn state(worker: &Worker<Self>) -> WorkerState;
+}
+
+impl<P: SupervisedPart> SupervisedWorker for Worker<P> {
+    fn number(&self) -> u64 {
+        Worker::number(self)
+    }
+
+    fn running(&self) -> Option<RunningTask> {
+        P::metrics(self).running()
+    }
+
+    fn is_flagged_idle(&self) -> bool {
+        self.is_idle()
+    }
+
+    fn has_no_task(&self) -> bool {
+        Worker::thread(self).is_some() && P::has_no_task(self)
+    }
+
+    fn interrupt_target(&self) -> &Mutex<InterruptTarget> {
+        P::interrupt_target(self)
+    }
+
+    fn thread(&self) -> Option<&ThreadInfo> {
+        Worker::thread(self)
+    }
+
+    fn state(&self) -> WorkerState {
+        P::state(self)
+    }
+}
+
+/// An engine, as the watchdog sees it, and those that look into it.
+pub(crate) trait Supervised: WorkerEngine<Part: SupervisedPart> + DropSource {
     /// Its watchdog.
     fn watchdog(&self) -> &Watchdog;
 
     /// True while the watchdog is armed. Beside what every submit reads.
     fn is_watched(&self) -> &AtomicBool;
-
-    /// The counter of its clock.
-    fn timestamps(&self) -> &TimestampClock;
-
-    /// Its workers.
-    fn workers(&self) -> Vec<Arc<Self::Worker>>;
 
     /// True if its queue is user code (WATCHDOG-3).
     fn has_foreign_queue(&self) -> bool;
@@ -188,17 +225,19 @@ pub(crate) trait Supervised: DropSource {
     /// Wakes the workers that wait for tasks.
     fn wake_idle_workers(&self);
 
-    /// The label with this id.
-    fn label(&self, id: LabelId) -> Label;
+    /// The labels of its metrics; `None` if it keeps none.
+    fn labels(&self) -> Option<&LabelTable>;
 
-    /// Lets idle labels make room for others.
-    fn renew_labels(&self);
+    /// What all its workers have measured, by the ids of their labels.
+    fn measured(&self) -> LabelSums;
 
-    /// Counts that the timer got no thread.
-    fn timer_unavailable(&self);
+    /// How many tasks of this label were rejected.
+    fn rejections_of(&self, _label: LabelId) -> u64 {
+        0
+    }
 
     /// Long runs whose stacks are to be copied.
-    fn long_runs(&self) -> &LongRuns<Self::Worker>;
+    fn long_runs(&self) -> &LongRuns<Worker<Self::Part>>;
 
     /// The event that a task runs too long.
     fn long_running_event(&self, run: Box<LongRun>) -> Self::Event;
@@ -206,16 +245,64 @@ pub(crate) trait Supervised: DropSource {
     /// The event that so many tasks waited while workers were idle.
     fn lost_wakeup_event(&self, queued: usize) -> Self::Event;
 
+    /// Its workers.
+    fn workers(&self) -> Vec<Arc<Worker<Self::Part>>> {
+        self.with_workers(|workers| workers.list())
+    }
+
+    /// The label with this id.
+    fn label(&self, id: LabelId) -> Label {
+        let labels = self.labels();
+        labels.map_or(Label::Others, |labels| labels.label(id))
+    }
+
+    /// Lets idle labels make room for others.
+    fn renew_labels(&self) {
+        let Some(labels) = self.labels().filter(|labels| labels.may_renew()) else {
+            return;
+        };
+        let workers = self.workers();
+        let running = workers.iter().filter_map(|one| one.running());
+        let running: Vec<LabelId> = running.map(|running| running.id).collect();
+        labels.renew(self.clock().now(), &running, |id| self.rejections_of(id));
+    }
+
+    /// Metrics of each label by itself. Empty in a forked process.
+    fn metrics_by_name(&self) -> Vec<TaskMetrics> {
+        let Some(labels) = self.labels().filter(|_| !self.is_forked()) else {
+            return Vec::new();
+        };
+        self.renew_labels();
+        labels.by_name(self.measured(), |id| self.rejections_of(id))
+    }
+
     /// What a worker does now.
-    fn view(&self, worker: &Self::Worker, now: Timestamp) -> WorkerView {
+    fn view(&self, worker: &Worker<Self::Part>, now: Timestamp) -> WorkerView {
         WorkerView::of(worker, self.timestamps(), |id| self.label(id), now)
     }
 
-    /// What the watchdog knows of its health. Nothing of now in a forked process, which has no workers, and where a lock
-    /// may have been copied while it was held.
-    fn watchdog_health(&self, is_forked: bool) -> Health {
-        let watchdog = self.watchdog();
-        let (long_running, since_lost_wakeup) = if is_forked {
+    /// What each worker does now. A forked process has none.
+    fn views(&self) -> Vec<WorkerView> {
+        if self.is_forked() {
+            return Vec::new();
+        }
+        let (workers, now) = (self.workers(), self.timestamps().now());
+        workers.iter().map(|one| self.view(one, now)).collect()
+    }
+
+    /// The stacks of its workers, in the order of [`views`](Supervised::views).
+    fn stacks(&self) -> Vec<String> {
+        if self.is_forked() {
+            return Vec::new();
+        }
+        stacks::of(&self.workers())
+    }
+
+    /// Its health, but for what only engines of its kind count; there may be so many workers. Nothing of now in a forked
+    /// process, which has no workers, and where a lock may have been copied while it was held.
+    fn common_health(&self, max_workers: usize) -> Health {
+        let (watchdog, starts) = (self.watchdog(), self.starts());
+        let (long_running, since_lost_wakeup) = if self.is_forked() {
             (0, None)
         } else {
             (self.long_running(), self.since_lost_wakeup())
@@ -226,6 +313,9 @@ pub(crate) trait Supervised: DropSource {
             lost_wakeups: watchdog.lost_wakeups.get(),
             long_runs: watchdog.long_runs.get(),
             deadlocks: watchdog.deadlocks.get(),
+            thread_failures: starts.failures.get(),
+            failed_starts_in_a_row: starts.failed_in_a_row.get(),
+            surplus_workers: self.ctl().read().workers().saturating_sub(max_workers),
             ..Health::default()
         }
     }
@@ -271,10 +361,12 @@ pub(crate) trait Supervised: DropSource {
             || !needs_watchdog(self)
     }
 
-    /// Changes the limits.
+    /// Changes the limits. In a forked process nothing changes.
     fn change_limits(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) {
-        self.watchdog().write_limits(change);
-        self.heed_limits();
+        if !self.is_forked() {
+            self.watchdog().write_limits(change);
+            self.heed_limits();
+        }
     }
 
     /// Goes by the limits that have been [written](Watchdog::write_limits); under no lock.
@@ -434,7 +526,7 @@ fn timer_unavailable<E: Supervised>(engine: &E, no_thread: NoTimerThread) -> Ala
     let now = engine.timestamps().now().count();
     engine.watchdog().refused_at.store(now, Ordering::Relaxed);
     engine.is_watched().store(false, Ordering::Relaxed);
-    engine.timer_unavailable();
+    engine.starts().failures.add(1);
     no_thread.alarm
 }
 
@@ -502,7 +594,7 @@ struct LimitedRun {
 impl LimitedRun {
     /// `None` if the worker runs no task, or one without a limit. All of it is about one task: it must not be that one
     /// is old, and another one interrupted for it (WATCHDOG-2).
-    fn of<E: Supervised>(engine: &E, worker: &E::Worker, now: Timestamp) -> Option<Self> {
+    fn of<E: Supervised>(engine: &E, worker: &Worker<E::Part>, now: Timestamp) -> Option<Self> {
         let running = worker.running()?;
         let label = engine.label(running.id);
         let limit = engine.watchdog().limits.lock().of(&label)?;
@@ -523,7 +615,7 @@ impl LimitedRun {
 /// Looks at a worker. Returns when to look again, if its task has a limit that it has not exceeded.
 fn look_at<E: Supervised>(
     engine: &Arc<E>,
-    worker: &Arc<E::Worker>,
+    worker: &Arc<Worker<E::Part>>,
     now: Timestamp,
 ) -> Option<Duration> {
     let watchdog = engine.watchdog();
@@ -563,7 +655,7 @@ fn look_at<E: Supervised>(
 
 /// A wake-up was lost if tasks wait while workers are idle, at looks that are an interval apart, and none was taken in
 /// between.
-fn find_lost_wakeup<E: Supervised>(engine: &Arc<E>, workers: &[Arc<E::Worker>]) {
+fn find_lost_wakeup<E: Supervised>(engine: &Arc<E>, workers: &[Arc<Worker<E::Part>>]) {
     let is_ready = engine.has_ready_task();
     // A worker whose thread has not begun is not idle: the system takes its time.
     let one_is_idle = workers.iter().any(|worker| worker.has_no_task());
