@@ -278,7 +278,7 @@ impl ForkJoinEngine {
         let places = self.places(self.sleep.read());
         let missing = places.saturating_sub(self.ctl.read().workers());
         for _ in 0..queued.min(missing) {
-            // A thread that is refused is counted, told, and tried again with the next submit.
+            // A thread that is refused is counted, and tried again with the next submit, or by the watchdog.
             if own.start_worker().is_err() {
                 return;
             }

@@ -177,6 +177,19 @@ impl Supervised for ForkJoinEngine {
         self.with_workers(|workers| workers.metrics())
     }
 
+    /// Blocked workers may wait for the very work that a spare is to do.
+    fn lacks_refused_worker(&self) -> bool {
+        self.starts.failed_in_a_row.get() > 0
+            && self.ctl().read().runs_queued_tasks()
+            && self.sleep.read().searching() == 0
+            && self.lacks_runners()
+            && self.has_visible_work()
+    }
+
+    fn start_missing_workers(&self) {
+        self.start_workers_for_queued();
+    }
+
     fn long_runs(&self) -> &LongRuns<Worker> {
         &self.long_runs
     }

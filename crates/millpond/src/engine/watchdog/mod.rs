@@ -20,6 +20,9 @@
 //! It rings when the first of the running tasks exceeds its limit; every second; and, because a task that starts after the
 //! look must be seen, too, as often as the shortest limit. Each look walks the workers.
 //!
+//! It also tries again to start a worker that was refused a thread, if work waits for it: no other worker may ever come to
+//! that work, and no submit may follow that would try.
+//!
 //! By a manual clock there is a watchdog only if there is a limit: a clock that stands still cannot tell what takes too
 //! long. Models have no other clock, and the same watchdog, if the engine is built with a limit.
 //!
@@ -235,6 +238,14 @@ pub(crate) trait Supervised: WorkerEngine<Part: SupervisedPart> + DropSource {
     fn rejections_of(&self, _label: LabelId) -> u64 {
         0
     }
+
+    /// Whether work waits for a worker that was refused a thread.
+    fn lacks_refused_worker(&self) -> bool {
+        false
+    }
+
+    /// Starts workers for what is queued, if there may be more. It may call the user's thread factory.
+    fn start_missing_workers(&self) {}
 
     /// Long runs whose stacks are to be copied.
     fn long_runs(&self) -> &LongRuns<Worker<Self::Part>>;
@@ -551,6 +562,13 @@ fn look_at_all<E: Supervised>(engine: &Arc<E>) -> Option<Duration> {
         }
     }
     find_lost_wakeup(engine, &workers);
+    if engine.lacks_refused_worker() {
+        let own = Arc::clone(engine);
+        // WATCHDOG-3
+        run_off_timer(Owner::of(&**engine, Work::StartThread), move || {
+            own.start_missing_workers();
+        });
+    }
     engine.renew_labels();
     // WATCHDOG-1
     let is_idle = engine.is_queue_empty() && workers.iter().all(|worker| worker.is_flagged_idle());
