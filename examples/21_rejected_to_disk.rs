@@ -70,7 +70,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let error = last.ok_or("there are more")?.join().unwrap_err();
     println!("the last one: {error}");
-    println!("{} rejected", pool.snapshot().rejected);
+    println!("{} rejected", pool.snapshot().left_to_policy);
     // Tasks that still wait go the same way.
     let waiting = pool.shutdown_now();
     println!("{} handed back", waiting.len());

@@ -9,8 +9,8 @@
 //! bells, a scheduled pool: max_pending, run_delayed_after_shutdown, run_series_after_shutdown
 //! sums, a fork-join pool: parallelism, max_spares, keep_alive, fifo, help, run_warning, max_task_names
 //! orders: capacity = 1024 tasks (an integer from 1 on; default 1024): The most tasks that may wait in the queue.
-//! orders: capacity is now 64
-//! bells: max_pending is now 500
+//! orders: capacity: 1024 -> 64
+//! bells: max_pending: 1048576 -> 500
 //! orders stays as it is: core cannot be `lots`: write an integer from 0 to 536870911
 //! orders stays as it is: there is no parameter `capacty`: did you mean capacity?
 //! orders stays as it is: core 9 is above max 4: raise max or lower core, or change both at once
@@ -45,11 +45,9 @@ fn change(engine: &dyn Managed, all: &[(&'static str, &str)]) {
         .iter()
         .fold(Patch::new(), |patch, (name, text)| patch.set(*name, *text));
     match engine.apply(&patch) {
-        Ok(()) => {
-            for each in engine.parameters() {
-                if patch.get(&each.name).is_some() {
-                    println!("{name}: {} is now {}", each.name, each.value);
-                }
+        Ok(changes) => {
+            for change in changes {
+                println!("{name}: {change}");
             }
         }
         Err(error) => println!("{name} stays as it is: {error}"),

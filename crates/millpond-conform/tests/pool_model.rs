@@ -493,17 +493,18 @@ fn why(reason: &RejectReason) -> Why {
 }
 
 fn figures(now: &PoolSnapshot) -> Figures {
+    let dropped = now.expired + now.shed + now.discarded + now.handed_back;
     Figures {
         workers: now.workers,
         active: now.active,
         largest: now.largest,
         extra_threads: now.extra_threads,
         queued: now.queued,
-        completed: now.completed,
-        panicked: now.panicked,
-        cancelled: now.cancelled,
+        completed: now.completed_by_workers(),
+        panicked: now.panicked - now.panicked_outside,
+        cancelled: now.cancelled - dropped,
         expired: now.expired,
-        rejected: now.rejected,
+        rejected: now.left_to_policy,
         blocked: now.blocked,
         discarded: now.discarded,
         caller_ran: now.caller_ran,

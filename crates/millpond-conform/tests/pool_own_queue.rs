@@ -6,7 +6,7 @@
 )]
 
 use millpond::executor::{ExecutorExt, Lifecycle, RejectReason};
-use millpond::manage::{Growth, Patch, PatchError};
+use millpond::manage::{Change, Growth, Patch, PatchError};
 use millpond::pool::{PoolBuilder, Queue, RejectionPolicy, ThreadPool};
 use millpond::task::{CancelReason, Task, TaskError};
 use millpond::time::ManualClock;
@@ -381,18 +381,23 @@ fn the_oldest_may_be_gone_and_the_pool_shut_down_when_it_is_looked_for() {
         busy.release();
         assert_eq!(waiting.join().unwrap(), 0);
         pond.shutdown();
-        pond.await_end();
+        pond.await_workers(0);
+        assert!(
+            !pond.is_terminated(),
+            "it may come back with a task (END-4)"
+        );
         held.gate.open();
         let thrown = late.finish().unwrap().join().unwrap_err();
         assert!(matches!(
             thrown,
             TaskError::Cancelled(CancelReason::ShutDown)
         ));
+        pond.await_end();
     });
 }
 
 /// A patch that is held up in the queue's `set_capacity`, in a pool with room for 100.
-fn held_up_patch(patch: Patch) -> (Pond, HeldUp, Actor<Result<(), PatchError>>) {
+fn held_up_patch(patch: Patch) -> (Pond, HeldUp, Actor<Result<Vec<Change>, PatchError>>) {
     let (held, queue) = HeldUp::at(Step::SetCapacity, 100);
     let pond = Pond::of(over(queue).core(1).max(8));
     held.arm();

@@ -453,7 +453,8 @@ fn keeps_its_books(engine: impl Managed + Lifecycle) {
     in_child(|| {
         let now = (books(engine.engine_snapshot()), values(engine.parameters()));
         let had_ended = has_ended(&engine);
-        let is_refused = engine.apply(&Patch::new()).is_err();
+        let nothing = Patch::new();
+        let is_refused = engine.apply(&nothing).is_err() && engine.check(&nothing).is_err();
         engine.shutdown();
         let is_closed = engine.close().is_ok();
         now == at_fork && had_ended && is_refused && is_closed && has_ended(&engine)

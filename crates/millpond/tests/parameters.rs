@@ -9,6 +9,9 @@ mod described;
 #[path = "parameters/read.rs"]
 mod read;
 
+#[path = "parameters/together.rs"]
+mod together;
+
 #[path = "parameters/words.rs"]
 mod words;
 
@@ -159,8 +162,8 @@ fn a_value_that_is_applied_as_text_is_there_afterwards_or_nothing_has_changed() 
         let patch = Patch::new().set(parameter.name.clone(), value.to_string());
         match engine.apply(&patch) {
             // `none` for the interval means "twenty times the target".
-            Ok(()) if parameter.name == "shedding_interval" && value == Value::None => (),
-            Ok(()) => assert_eq!(
+            Ok(_) if parameter.name == "shedding_interval" && value == Value::None => (),
+            Ok(_) => assert_eq!(
                 self::value(engine, &parameter.name),
                 kept(&parameter, &value)
             ),

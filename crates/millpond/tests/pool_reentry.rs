@@ -8,7 +8,7 @@
 )]
 
 use millpond::executor::{Executor, ExecutorExt, Lifecycle, TerminationError, ThreadPerTask};
-use millpond::manage::{Growth, Patch};
+use millpond::manage::{Growth, Managed, Patch};
 use millpond::pool::{
     Ended, Hooks, PoolBuilder, Queue, RejectionContext, RejectionPolicy, TaskInfo, ThreadPool,
 };
@@ -17,14 +17,14 @@ use millpond::queue::{
     BlockingQueue, CapacityError, DelayQueue, FifoQueue, OfferError, Offered, Taken, WaitSlot,
 };
 use millpond::schedule::ScheduledPool;
-use millpond::task::{Task, TaskLocal};
+use millpond::task::{Task, TaskHandle, TaskLocal};
 use millpond::time::{Clock, ManualClock};
 use millpond_testkit::watch;
 use std::cell::Cell;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, OnceLock, mpsc};
 use std::task::Waker;
 use std::time::Duration;
@@ -221,7 +221,7 @@ fn a_handler_that_brings_a_line_for_a_log_and_then_the_task_gets_both_back() {
     assert_eq!(lines_back.load(Ordering::Relaxed), 2);
     assert_eq!((rejected.task)(), "flour");
     // The task and the two lines: what the handler brought again is no further task.
-    assert_eq!(pool.snapshot().rejected, 3);
+    assert_eq!(pool.snapshot().left_to_policy, 3);
     drop(go);
 }
 
@@ -235,7 +235,7 @@ fn a_task_that_its_handler_brings_again_is_counted_as_rejected_once() {
         .unwrap();
     let go = hold(&pool);
     let taken = (0..3).filter(|_| pool.execute(|| ()).is_ok()).count();
-    assert_eq!((taken, pool.snapshot().rejected), (1, 2));
+    assert_eq!((taken, pool.snapshot().left_to_policy), (1, 2));
     drop(go);
 }
 
@@ -253,8 +253,58 @@ fn another_task_that_a_handler_brings_instead_is_counted_as_rejected() {
     let go = hold(&pool);
     pool.execute(|| ()).unwrap();
     pool.execute(|| ()).unwrap();
-    assert_eq!(pool.snapshot().rejected, 2);
+    assert_eq!(pool.snapshot().left_to_policy, 2);
     drop(go);
+}
+
+/// Submits a task whose closure takes its time to be dropped, and lets `drop_it` do that on a thread of its own. Meanwhile the
+/// pool is shut down, and its only worker leaves (END-4).
+fn ends_after_a_queued_task_is_dropped(
+    policy: RejectionPolicy,
+    drop_it: impl FnOnce(&ThreadPool, TaskHandle<()>) + Send,
+) {
+    let _watch = watch();
+    let pool = mill(1).rejection(policy).build().unwrap();
+    let go = hold(&pool);
+    let ((begin, begun), (let_go, go_on)) = (mpsc::channel(), mpsc::channel::<()>());
+    let is_dropped = Arc::new(AtomicBool::new(false));
+    let note = Arc::clone(&is_dropped);
+    let slow = OnDrop(move || {
+        begin.send(()).unwrap();
+        go_on.recv().ok();
+        note.store(true, Ordering::SeqCst);
+    });
+    let slow = pool.submit(move || drop(slow)).unwrap();
+    std::thread::scope(|threads| {
+        let let_go = let_go;
+        threads.spawn(|| drop_it(&pool, slow));
+        begun.recv().unwrap();
+        pool.shutdown();
+        drop(go);
+        let soon = pool.await_termination_timeout(Duration::from_millis(20));
+        assert!(!soon.unwrap(), "the closure is still being dropped");
+        assert!(!pool.is_terminated());
+        let_go.send(()).unwrap();
+        pool.await_termination().unwrap();
+        assert!(is_dropped.load(Ordering::SeqCst));
+        let books = pool.engine_snapshot();
+        assert_eq!(books.submitted, books.completed + books.cancelled);
+    });
+}
+
+#[test]
+fn a_pool_ends_after_a_task_that_is_removed_has_been_dropped() {
+    ends_after_a_queued_task_is_dropped(RejectionPolicy::Abort, |pool, slow| {
+        assert!(pool.remove(&slow));
+    });
+}
+
+#[test]
+fn a_pool_ends_after_a_task_that_makes_room_has_been_dropped() {
+    ends_after_a_queued_task_is_dropped(RejectionPolicy::DiscardOldest, |pool, slow| {
+        let newer = pool.submit(|| "flour").unwrap();
+        assert!(slow.is_cancelled() && newer.is_cancelled());
+    });
 }
 
 /// When a queue does something of its own.

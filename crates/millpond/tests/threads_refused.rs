@@ -8,7 +8,7 @@
 )]
 
 use millpond::executor::{Executor, ExecutorExt, Lifecycle, RejectReason};
-use millpond::forkjoin::ForkJoinPool;
+use millpond::forkjoin::{ForkJoinPool, RunWarning, blocking};
 use millpond::manage::{Managed, Measurement};
 use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
 use millpond::queue::FifoQueue;
@@ -69,6 +69,34 @@ fn fork_join_pool(workers: usize, threads: &Few, clock: Clock) -> ForkJoinPool {
     let mill = ForkJoinPool::builder("mill").parallelism(workers);
     let mill = mill.clock(clock).on_event(|_| ());
     mill.threads(threads.clone()).build().unwrap()
+}
+
+/// A worker is blocked by what waits for a spare, whose thread is refused. Nobody submits anything more.
+#[test]
+fn a_spare_that_was_refused_its_thread_is_started_later() {
+    let _watch = watch();
+    let (hand, few) = (ManualClock::new(), Few::default());
+    few.allow(1);
+    let mill = ForkJoinPool::builder("mill").parallelism(1).max_spares(1);
+    // By a manual clock there is a watchdog only if there is a limit.
+    let mill = mill.run_warning(RunWarning::after(Duration::from_secs(3600)));
+    let mill = mill.clock(hand.clock()).threads(few.clone());
+    let pool = mill.build().unwrap();
+    let (give, given) = sync_channel(1);
+    let waits = pool.submit(move || blocking(|| given.recv().is_ok()));
+    let waits = waits.unwrap();
+    while pool.snapshot().blocked == 0 {
+        std::thread::yield_now();
+    }
+    pool.execute(move || give.send(()).unwrap()).unwrap();
+    assert_eq!((few.asked(), pool.snapshot().queued_outside), (2, 1));
+    few.allow(1);
+    while !waits.is_finished() {
+        hand.advance(Duration::from_secs(1));
+        std::thread::yield_now();
+    }
+    assert!(waits.join().unwrap());
+    assert_eq!((few.asked(), pool.snapshot().thread_failures), (3, 1));
 }
 
 /// How often a pool may ask in so long a time.

@@ -63,7 +63,7 @@ pub(super) fn turn(shop: &Shop, chosen: usize, knob: Knob, turn: Turn) -> Result
         ));
     }
     match pool.apply(&patch(knob, turn, &pool.snapshot())) {
-        Ok(()) => Ok(format!("{name}: {}", setting(pool, knob))),
+        Ok(_) => Ok(format!("{name}: {}", setting(pool, knob))),
         Err(error) => Err(format!("{name}: rejected, nothing has changed: {error}")),
     }
 }

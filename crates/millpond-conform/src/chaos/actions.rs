@@ -286,7 +286,7 @@ fn patch(client: &Client, pool: &ThreadPool, rng: &mut Rng, counts: &mut Counts)
     };
     let before = all();
     match pool.apply(&patch) {
-        Ok(()) => counts.happened("patches applied"),
+        Ok(_) => counts.happened("patches applied"),
         Err(error) => {
             counts.happened("patches rejected");
             let after = all();

@@ -206,7 +206,7 @@ pub(crate) fn books(
         ("figure ran_elsewhere", last.ran_elsewhere),
         ("figure self_joined", last.self_joined),
         ("figure shed", last.shed),
-        ("figure rejected", last.rejected),
+        ("figure rejected", last.left_to_policy),
         ("figure blocked", last.blocked),
         ("figure discarded", last.discarded),
         ("figure caller_ran", last.caller_ran),
@@ -231,7 +231,7 @@ pub(crate) fn books(
     let accepted = read(&round.accepted);
     let sum = accounted_for(last) + round.policy_kept();
     if round.may_run_outside.load(Ordering::Relaxed) {
-        let most = sum + last.rejected;
+        let most = sum + last.left_to_policy;
         let holds = sum <= accepted && accepted <= most;
         must(
             holds,
@@ -259,7 +259,7 @@ pub(crate) fn books(
     );
     let rejected = read(&round.rejected);
     must(
-        rejected <= last.rejected,
+        rejected <= last.left_to_policy && last.rejected <= last.left_to_policy,
         &format!("callers saw {rejected} rejections"),
     );
     must(
@@ -268,7 +268,7 @@ pub(crate) fn books(
     );
     let completed = read(&round.hooks_completed);
     must(
-        !has_hooks || last.completed == completed,
+        !has_hooks || last.completed_by_workers() == completed,
         &format!("hooks saw {completed}"),
     );
 }
@@ -311,16 +311,9 @@ pub(crate) fn fork_join_books(ledger: &Ledger, last: &ForkJoinSnapshot) {
     );
 }
 
-/// The outcomes of the tasks that a pool has accepted, summed over all kinds of end.
+/// The outcomes of the tasks that a pool has accepted, but for those that extra threads ran.
 fn accounted_for(last: &PoolSnapshot) -> u64 {
-    last.completed
-        + last.cancelled
-        + last.expired
-        + last.shed
-        + last.discarded
-        + last.handed_back
-        + last.ran_elsewhere
-        + last.caller_ran
+    last.completed + last.cancelled - last.extra_ran
 }
 
 fn read(count: &AtomicU64) -> u64 {

@@ -33,8 +33,7 @@
 //! Of a terminated pool, where *accepted* is how often `execute` returned `Ok`:
 //!
 //! ```text
-//!   accepted = completed + cancelled + expired + shed + discarded + handed_back + caller_ran
-//!            + ran_elsewhere + outside
+//!   accepted = completed + cancelled - extra_ran + outside
 //! ```
 //!
 //! *Outside* is what a custom rejection policy kept for itself, which we count, and what

@@ -80,7 +80,11 @@ pub fn a_caller_waits_for_room_and_gets_it(make: &Make) {
     full.held.release();
     assert_eq!(caller.finish().unwrap().join().unwrap(), 7);
     full.waiting.join().unwrap();
-    assert_eq!(full.pond.snapshot().rejected, 0, "it was never rejected");
+    assert_eq!(
+        full.pond.snapshot().left_to_policy,
+        0,
+        "it was never rejected"
+    );
 }
 
 /// The closure comes back unrun.
@@ -98,7 +102,7 @@ pub fn a_caller_waits_no_longer_than_its_timeout(make: &Make) {
     count.assert_alive(1);
     drop((rejected.task)());
     let now = full.pond.snapshot();
-    assert_eq!((now.blocked, now.rejected, now.queued), (1, 1, 1));
+    assert_eq!((now.blocked, now.left_to_policy, now.queued), (1, 1, 1));
     full.held.release();
 }
 
@@ -266,7 +270,7 @@ pub fn callers_that_wait_are_served_in_turn_and_none_is_forgotten(make: &Make) {
         }
         pond.close().unwrap();
         assert_eq!(ran.load(Ordering::SeqCst), 100);
-        assert_eq!(pond.snapshot().rejected, 0);
+        assert_eq!(pond.snapshot().left_to_policy, 0);
     });
 }
 
@@ -364,7 +368,7 @@ pub fn a_caller_waits_for_room_although_another_worker_cannot_be_started(make: &
     assert_eq!(caller.finish().unwrap().join().unwrap(), 7);
     full.waiting.join().unwrap();
     let now = full.pond.snapshot();
-    assert_eq!((now.rejected, now.largest), (0, 1));
+    assert_eq!((now.left_to_policy, now.largest), (0, 1));
 }
 
 /// As a caller is that waits for workers only.

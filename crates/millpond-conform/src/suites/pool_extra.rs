@@ -46,9 +46,10 @@ pub fn what_is_too_much_runs_in_threads_outside_as_many_as_are_allowed(make: &Ma
         until("they have gone", || pond.snapshot().extra_threads == 0);
     }
     held.release();
-    pond.await_completed(2);
+    pond.await_completed(8);
     let now = pond.snapshot();
-    assert_eq!((now.threads_started, now.rejected), (7, 9));
+    assert_eq!((now.threads_started, now.left_to_policy), (7, 9));
+    assert_eq!((now.extra_ran, now.completed_by_workers()), (6, 2));
 }
 
 /// They are part of the pool's life.

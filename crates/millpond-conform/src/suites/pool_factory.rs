@@ -94,7 +94,7 @@ pub fn a_factory_that_gives_nothing_costs_the_submitter_nothing(make: &Make) {
                 let now = pond.snapshot();
                 assert_eq!((now.workers, now.queued, now.active), (0, 0, 0));
                 assert_eq!((now.thread_failures, now.threads_started), (failures, 0));
-                assert_eq!(now.rejected, failures);
+                assert_eq!(now.left_to_policy, failures);
             }
             pond.shutdown();
             assert!(pond.is_terminated(), "there is no worker to wait for");

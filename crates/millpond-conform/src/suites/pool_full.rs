@@ -184,8 +184,8 @@ pub fn what_is_too_much_comes_back_whole_with_the_reason(make: &Make) {
         count.assert_alive(1);
         drop((rejected.task)());
         let mut now = pond.snapshot();
-        assert_eq!((now.rejected, now.given_back), (rejections, rejections));
-        (now.rejected, now.given_back) = (before.rejected, before.given_back);
+        assert_eq!((now.left_to_policy, now.rejected), (rejections, rejections));
+        (now.left_to_policy, now.rejected) = (before.left_to_policy, before.rejected);
         assert_eq!(now, before, "nothing else has changed");
     }
     held.release();

@@ -204,7 +204,7 @@ pub fn they_are_told_what_became_of_the_task(make: &Make) {
     let now = pond.snapshot();
     assert_eq!((now.completed, now.panicked), (5, 3));
     assert_eq!(now.cancelled_while_running, 1);
-    assert_eq!((now.cancelled, now.expired), (1, 1));
+    assert_eq!((now.cancelled, now.expired), (2, 1));
     let metrics = pond.metrics();
     assert_eq!((metrics.completed, metrics.cancelled_while_running), (5, 1));
 }

@@ -4,6 +4,7 @@ use super::metrics::Label;
 use super::stacks::{self, Seen};
 use super::view::WorkerView;
 use super::watchdog::{Overrun, Supervised};
+use super::workers::Worker;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -80,7 +81,11 @@ pub(crate) fn indented(f: &mut fmt::Formatter<'_>, lines: &str) -> fmt::Result {
 }
 
 /// Reports a task that runs too long. It does not take long: this may be the timer's thread.
-pub(super) fn report<E: Supervised>(engine: &Arc<E>, worker: &Arc<E::Worker>, overrun: Overrun) {
+pub(super) fn report<E: Supervised>(
+    engine: &Arc<E>,
+    worker: &Arc<Worker<E::Part>>,
+    overrun: Overrun,
+) {
     let Overrun {
         running,
         label,

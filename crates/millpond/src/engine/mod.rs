@@ -51,5 +51,5 @@ pub(crate) use inline_join::{InlineHost, InlineJoins, InlineRun, Tombstones};
 pub(crate) use removed::{RemovedTasks, RemovesTasks};
 pub(crate) use spawn::{NotAdded, Spawn, WorkerEngine, WorkerGuard};
 pub(crate) use starts::Starts;
-pub(crate) use termination::{LastHandle, Terminates, Termination};
-pub(crate) use workers::{ThreadInfo, Worker, WorkerPart, Workers};
+pub(crate) use termination::{Hold, LastHandle, Terminates, Termination};
+pub(crate) use workers::{Worker, WorkerPart, Workers};

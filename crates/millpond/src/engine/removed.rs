@@ -7,7 +7,7 @@
 use super::dropped::DropSource;
 use super::metrics::Counter;
 use super::spawn::WorkerEngine;
-use super::termination;
+use super::termination::{self, Hold};
 use super::workers::Worker;
 use crate::executor::{DroppedTask, RunOutcome, cancel_dropped};
 use crate::manage::RunState;
@@ -158,6 +158,14 @@ pub(crate) trait RemovesTasks: WorkerEngine + DropSource {
             self.tasks_removed();
         }
         taken
+    }
+
+    /// Takes tasks out of the queues and cancels them, for a caller that is no worker. Returns how many were not tombstones.
+    fn take_and_cancel(&self, reason: CancelReason, take: impl FnOnce() -> Vec<Task>) -> usize {
+        // END-4: before the tasks leave the queue.
+        let hold = Hold::unless_over(self);
+        let taken = hold.as_ref().map_or_else(Vec::new, |_| take());
+        self.give_up(taken, reason)
     }
 
     /// Cancels tasks that have been taken out of the queues, and counts them. Returns how many were not tombstones.

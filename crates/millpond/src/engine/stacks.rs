@@ -13,6 +13,7 @@
 
 use super::long_run::LongRun;
 use super::watchdog::{Supervised, SupervisedWorker};
+use super::workers::Worker;
 use crate::stack::{self, DEFAULT_TIMEOUT, StackSnapshot, Symbolizer};
 use crate::thread::Threads;
 use crate::thread::on_demand::{Demand, Drain, Drainer, Next, OnDemand};
@@ -124,7 +125,11 @@ pub(crate) fn of_seen<W: SupervisedWorker>(seen: &[Seen<W>]) -> Vec<String> {
 }
 
 /// Emits an event about a long run, with its stack. On the timer's thread it does not take long.
-pub(super) fn emit_long_run<E: Supervised>(engine: &Arc<E>, seen: Seen<E::Worker>, run: LongRun) {
+pub(super) fn emit_long_run<E: Supervised>(
+    engine: &Arc<E>,
+    seen: Seen<Worker<E::Part>>,
+    run: LongRun,
+) {
     if !stack::IS_SUPPORTED {
         // Nothing is copied, so it takes no time.
         return copy_and_emit(engine, vec![(seen, run)]);
@@ -156,7 +161,7 @@ fn copy_aside<E: Supervised>(engine: &Arc<E>) {
     }
 }
 
-fn copy_and_emit<E: Supervised>(engine: &Arc<E>, runs: Vec<(Seen<E::Worker>, LongRun)>) {
+fn copy_and_emit<E: Supervised>(engine: &Arc<E>, runs: Vec<(Seen<Worker<E::Part>>, LongRun)>) {
     let (seen, runs): (Vec<_>, Vec<LongRun>) = runs.into_iter().unzip();
     let copied = copy_seen(&seen);
     #[cfg(test)]
@@ -181,7 +186,7 @@ impl<E> Clone for Copier<E> {
 }
 
 impl<E: Supervised> Drain for Copier<E> {
-    type Job = Vec<(Seen<E::Worker>, LongRun)>;
+    type Job = Vec<(Seen<Worker<E::Part>>, LongRun)>;
 
     fn with<R>(&self, f: impl FnOnce(&mut OnDemand) -> R) -> R {
         f(&mut self.0.long_runs().state.lock().thread)

@@ -19,6 +19,7 @@
 //!
 //! An engine without a control word implements [`Terminates`] alone, and decides by itself when it is over.
 
+use super::ctl::Ctl;
 use super::events::EventSource;
 use super::spawn::WorkerEngine;
 use crate::executor::{Inside, TerminationError, Waitable, ended};
@@ -127,7 +128,7 @@ pub(crate) fn try_terminate<E: WorkerEngine>(engine: &E) {
 }
 
 /// Keeps an engine from its end, on this thread, until it is dropped (END-4).
-pub(super) struct Hold<'a, E: WorkerEngine> {
+pub(crate) struct Hold<'a, E: WorkerEngine> {
     engine: &'a E,
     /// END-3: destructors of tasks run here.
     inside: Option<Inside>,
@@ -144,8 +145,18 @@ impl<'a, E: WorkerEngine> Hold<'a, E> {
 
     /// None if the engine was stopped: then the stop takes what is queued.
     pub(super) fn unless_stopped(engine: &'a E) -> Option<Self> {
+        Hold::if_still(engine, Ctl::runs_queued_tasks)
+    }
+
+    /// For a caller that is about to take accepted tasks out of a queue. None if the engine is over: then nothing is queued.
+    pub(crate) fn unless_over(engine: &'a E) -> Option<Self> {
+        Hold::if_still(engine, |ctl| ctl.state() < RunState::Tidying)
+    }
+
+    /// The control word moves to TIDYING under the registry's lock (END-2), so it is read under that.
+    fn if_still(engine: &'a E, may_hold: impl FnOnce(Ctl) -> bool) -> Option<Self> {
         let is_held = engine.with_workers(|workers| {
-            let may = engine.ctl().read().runs_queued_tasks();
+            let may = may_hold(engine.ctl().read());
             if may {
                 workers.hold();
             }

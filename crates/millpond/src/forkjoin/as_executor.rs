@@ -1,4 +1,4 @@
-//! A pool as others see it: an `Executor`, with a `Lifecycle`.
+//! A pool as others see it: an `Executor`, with a `Lifecycle`, that is `Managed`.
 
 use super::ForkJoinPool;
 use super::config::TABLE;
@@ -8,7 +8,7 @@ use crate::executor::{
     DroppedTask, EngineInternals, Executor, Internals, Lifecycle, RejectReason, Rejected,
     TerminationError, TryExecuteError,
 };
-use crate::manage::RunState;
+use crate::manage::{Change, EngineSnapshot, Managed, Parameter, Patch, PatchError, RunState};
 use crate::task::Task;
 use crate::time::{Clock, Deadline};
 use std::sync::Arc;
@@ -59,6 +59,33 @@ impl EngineInternals for ForkJoinPool {
 
     fn parameter_owner(&self, parameter: &str) -> Option<&str> {
         TABLE.has(parameter).then(|| self.name())
+    }
+}
+
+impl Managed for ForkJoinPool {
+    fn name(&self) -> &str {
+        ForkJoinPool::name(self)
+    }
+
+    fn explain(&self) -> String {
+        ForkJoinPool::explain(self)
+    }
+
+    fn engine_snapshot(&self) -> EngineSnapshot {
+        self.as_engine_snapshot()
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        ForkJoinPool::parameters(self)
+    }
+
+    fn check(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
+        self.engine.check(patch)
+    }
+
+    /// The common pool can be changed like any other.
+    fn apply(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
+        ForkJoinPool::apply(self, patch)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::ForkJoinPool;
 use super::cache_groups::CacheGroups;
 use super::config::{
-    Config, DEFAULT_KEEP_ALIVE, DEFAULT_TASK_NAMES, HelpPolicy, Settings, default_parallelism,
+    Config, DEFAULT_KEEP_ALIVE, DEFAULT_TASK_NAMES, HelpPolicy, LiveConfig, default_parallelism,
 };
 use super::engine::{ForkJoinEngine, Parts};
 use super::events::ForkJoinEvent;
@@ -207,7 +207,7 @@ impl ForkJoinBuilder {
     ///
     /// All that is wrong with the parameters.
     pub fn build(self) -> Result<ForkJoinPool, PatchError> {
-        let settings = Settings {
+        let config = Config {
             parallelism: self.parallelism.unwrap_or_else(default_parallelism),
             max_spares: self.max_spares,
             keep_alive: self.keep_alive,
@@ -216,12 +216,12 @@ impl ForkJoinBuilder {
             run_warning: self.workers.run_warning(),
             task_names: self.workers.task_names(),
         };
-        PatchError::unless_none(settings.problems(self.common.name()))?;
+        PatchError::unless_none(config.problems(self.common.name()))?;
         let factory = self.workers.factory(&self.common);
         let engine = ForkJoinEngine::new(Parts {
             common: self.common,
             workers: self.workers,
-            config: Config::new(settings, factory),
+            config: LiveConfig::new(config, factory),
             is_common: self.is_common,
             cache_groups: match self.topology {
                 Some(topology) => Arc::new(CacheGroups::of(&topology)),

@@ -14,8 +14,8 @@ use crate::engine::parameters::{self, KeepAlive};
 use crate::engine::watchdog::{RunWarning, Supervised};
 use crate::machine::Machine;
 use crate::manage::{
-    Choice, Invalid, Parameter, ParameterSpec, ParameterTable, Patch, PatchError, Value, ValueType,
-    set,
+    Change, Choice, Invalid, Parameter, ParameterSpec, ParameterTable, Patch, PatchError, Value,
+    ValueType, set,
 };
 use crate::thread::ThreadFactory;
 use millpond_raw::sync::Mutex;
@@ -72,7 +72,7 @@ impl HelpPolicy {
 
 /// The parameters of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Settings {
+pub(super) struct Config {
     pub(super) parallelism: usize,
     pub(super) max_spares: usize,
     pub(super) keep_alive: Duration,
@@ -84,7 +84,7 @@ pub(super) struct Settings {
 }
 
 /// All parameters, in the order in which consoles show them.
-pub(super) const TABLE: ParameterTable<Settings> = ParameterTable(&[
+pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
     ParameterSpec {
         name: "parallelism",
         kind: ValueType::Integer {
@@ -96,8 +96,8 @@ pub(super) const TABLE: ParameterTable<Settings> = ParameterTable(&[
         is_live: true,
         help: "How many workers compute at a time.",
         advice: "",
-        get: |settings| settings.parallelism.into(),
-        set: |settings, value| set(&mut settings.parallelism, value.as_usize()),
+        get: |config| config.parallelism.into(),
+        set: |config, value| set(&mut config.parallelism, value.as_usize()),
     },
     ParameterSpec {
         name: "max_spares",
@@ -110,13 +110,13 @@ pub(super) const TABLE: ParameterTable<Settings> = ParameterTable(&[
         is_live: true,
         help: "How many workers may be started to replace blocked ones.",
         advice: "",
-        get: |settings| settings.max_spares.into(),
-        set: |settings, value| set(&mut settings.max_spares, value.as_usize()),
+        get: |config| config.max_spares.into(),
+        set: |config, value| set(&mut config.max_spares, value.as_usize()),
     },
     parameters::keep_alive(
         "How long a worker without work stays; 584 years and more are for ever.",
-        |settings| settings.keep_alive.into(),
-        |settings, value| set(&mut settings.keep_alive, value.as_duration()),
+        |config| config.keep_alive.into(),
+        |config, value| set(&mut config.keep_alive, value.as_duration()),
     ),
     ParameterSpec {
         name: "fifo",
@@ -126,7 +126,7 @@ pub(super) const TABLE: ParameterTable<Settings> = ParameterTable(&[
         is_live: false,
         help: "Whether workers take their own tasks in the order in which they came.",
         advice: "",
-        get: |settings| settings.is_fifo.into(),
+        get: |config| config.is_fifo.into(),
         set: |_, _| Ok(()),
     },
     ParameterSpec {
@@ -137,15 +137,14 @@ pub(super) const TABLE: ParameterTable<Settings> = ParameterTable(&[
         is_live: false,
         help: "What a worker runs while it waits for a job that another one runs.",
         advice: "",
-        get: |settings| Value::choice(settings.help.word()),
+        get: |config| Value::choice(config.help.word()),
         set: |_, _| Ok(()),
     },
     parameters::run_warning(
-        |settings| settings.run_warning.map(RunWarning::limit).into(),
+        |config| config.run_warning.map(RunWarning::limit).into(),
         // Whether it interrupts stays as it is.
-        |settings, value| {
-            settings.run_warning =
-                RunWarning::with_limit(settings.run_warning, value.as_duration());
+        |config, value| {
+            config.run_warning = RunWarning::with_limit(config.run_warning, value.as_duration());
             Ok(())
         },
     ),
@@ -154,7 +153,7 @@ pub(super) const TABLE: ParameterTable<Settings> = ParameterTable(&[
             min: 0,
             max: usize::MAX as u64,
         }),
-        |settings| settings.task_names.into(),
+        |config| config.task_names.into(),
     ),
 ]);
 
@@ -166,7 +165,7 @@ const HELPS: &[Choice] = &[
 
 /// What does not change while the pool runs, and the words that do.
 #[derive(Debug)]
-pub(super) struct Config {
+pub(super) struct LiveConfig {
     pub(super) factory: Arc<dyn ThreadFactory>,
     pub(super) help: HelpPolicy,
     /// Whether workers take their own tasks first in, first out.
@@ -178,19 +177,19 @@ pub(super) struct Config {
     changing: Mutex<()>,
 }
 
-impl Config {
-    pub(super) fn new(settings: Settings, factory: Arc<dyn ThreadFactory>) -> Self {
-        let config = Config {
+impl LiveConfig {
+    pub(super) fn new(config: Config, factory: Arc<dyn ThreadFactory>) -> Self {
+        let live = LiveConfig {
             factory,
-            help: settings.help,
-            is_fifo: settings.is_fifo,
+            help: config.help,
+            is_fifo: config.is_fifo,
             parallelism: AtomicUsize::new(0),
             max_spares: AtomicUsize::new(0),
             keep_alive: KeepAlive::default(),
             changing: Mutex::new(()),
         };
-        config.write(settings);
-        config
+        live.write(config);
+        live
     }
 
     #[inline]
@@ -208,8 +207,8 @@ impl Config {
         self.keep_alive.get()
     }
 
-    fn settings(&self, task_names: Option<usize>, run_warning: Option<RunWarning>) -> Settings {
-        Settings {
+    fn read(&self, task_names: Option<usize>, run_warning: Option<RunWarning>) -> Config {
+        Config {
             parallelism: self.parallelism(),
             max_spares: self.max_spares(),
             keep_alive: self.keep_alive(),
@@ -220,16 +219,15 @@ impl Config {
         }
     }
 
-    fn write(&self, settings: Settings) {
-        self.keep_alive.set(settings.keep_alive);
-        self.max_spares
-            .store(settings.max_spares, Ordering::Relaxed);
+    fn write(&self, config: Config) {
+        self.keep_alive.set(config.keep_alive);
+        self.max_spares.store(config.max_spares, Ordering::Relaxed);
         self.parallelism
-            .store(settings.parallelism, Ordering::Relaxed);
+            .store(config.parallelism, Ordering::Relaxed);
     }
 }
 
-impl Settings {
+impl Config {
     /// All that is wrong with a builder's values.
     pub(super) fn problems(&self, name: &str) -> Vec<Invalid> {
         let mut problems = TABLE.check(self);
@@ -240,43 +238,60 @@ impl Settings {
 
 impl ForkJoinEngine {
     /// Its parameters now.
-    pub(super) fn settings(&self) -> Settings {
+    pub(super) fn read_config(&self) -> Config {
         let names = self.labels.as_ref().map(LabelTable::max_labels);
         // In a forked process a lock may have been copied while it was held.
         let run_warning = (!self.is_forked()).then(|| self.watchdog.limit_of_all());
-        self.config.settings(names, run_warning.flatten())
+        self.config.read(names, run_warning.flatten())
     }
 
     /// The parameters, described. Without the lock in a forked process, where it may be held by a thread that is not there.
     pub(super) fn parameters(&self) -> Vec<Parameter> {
         let turn = (!self.is_forked()).then(|| self.config.changing.lock());
-        let settings = self.settings();
+        let config = self.read_config();
         drop(turn);
-        TABLE.describe(&settings)
+        TABLE.describe(&config)
     }
 
-    /// Changes all parameters that the patch names, or none. Returns the former ones.
-    pub(super) fn apply(&self, patch: &Patch) -> Result<Settings, PatchError> {
+    /// What the patch would change.
+    pub(super) fn check(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
+        let (now, next) = self.resolve(patch, |_| ())?;
+        Ok(TABLE.changes(&now, &next))
+    }
+
+    /// The parameters now, and those that the patch leads to, which are left to `then` under the lock.
+    fn resolve(
+        &self,
+        patch: &Patch,
+        then: impl FnOnce(&Config),
+    ) -> Result<(Config, Config), PatchError> {
         let mut problems = TABLE.unknown(patch);
         if self.is_forked() {
-            PatchError::unless_none(vec![Invalid::Forked])?;
+            return Err(PatchError::of(Invalid::Forked));
         }
-        let changing = self.config.changing.lock();
-        let now = self.settings();
+        let _changing = self.config.changing.lock();
+        let now = self.read_config();
         let (next, further) = TABLE.resolve_known(&now, patch);
         problems.extend(further);
         PatchError::unless_none(problems)?;
-        self.config.write(next);
+        then(&next);
+        Ok((now, next))
+    }
+
+    /// Changes all parameters that the patch names, or none. Returns the former ones and the new ones.
+    pub(super) fn apply(&self, patch: &Patch) -> Result<(Config, Config), PatchError> {
         let names_warning = patch.get("run_warning").is_some();
-        if names_warning {
-            self.watchdog
-                .write_limits(|limits| limits.of_all = next.run_warning);
-        }
-        drop(changing);
+        let (now, next) = self.resolve(patch, |next| {
+            self.config.write(*next);
+            if names_warning {
+                self.watchdog
+                    .write_limits(|limits| limits.of_all = next.run_warning);
+            }
+        })?;
         if let Some(own) = self.this().upgrade().filter(|_| names_warning) {
             own.heed_limits();
         }
-        let limits = |settings: &Settings| (settings.parallelism, settings.max_spares);
+        let limits = |config: &Config| (config.parallelism, config.max_spares);
         if limits(&next) != limits(&now) {
             self.release_spares();
         }
@@ -286,6 +301,6 @@ impl ForkJoinEngine {
         }
         // Surplus workers leave, and others sleep for another time.
         self.wake_all();
-        Ok(now)
+        Ok((now, next))
     }
 }

@@ -33,7 +33,7 @@
 //! `[S-ask]` is explained in [`super::slot`].
 
 use super::cache_groups::CacheGroups;
-use super::config::Config;
+use super::config::LiveConfig;
 use super::deque::Item;
 use super::events::ForkJoinEvent;
 use super::outside::Outside;
@@ -82,7 +82,7 @@ pub(super) struct ForkJoinEngine {
     pub(super) sleep: Sleep,
     pub(super) spares: Spares,
     workers: Mutex<Workers>,
-    pub(super) config: Config,
+    pub(super) config: LiveConfig,
     pub(super) termination: Termination,
     /// Threads that wait until nothing is queued and nothing runs.
     pub(super) quiescence: WaitQueue,
@@ -121,7 +121,7 @@ pub(super) struct RareStats {
 pub(super) struct Parts {
     pub(super) common: CommonBuilder<ForkJoinEvent>,
     pub(super) workers: WorkerBuilder,
-    pub(super) config: Config,
+    pub(super) config: LiveConfig,
     pub(super) is_common: bool,
     pub(super) cache_groups: Arc<CacheGroups>,
 }
@@ -278,7 +278,7 @@ impl ForkJoinEngine {
         let places = self.places(self.sleep.read());
         let missing = places.saturating_sub(self.ctl.read().workers());
         for _ in 0..queued.min(missing) {
-            // A thread that is refused is counted, told, and tried again with the next submit.
+            // A thread that is refused is counted, and tried again with the next submit, or by the watchdog.
             if own.start_worker().is_err() {
                 return;
             }

@@ -64,11 +64,11 @@
 // | `parallel` | loops over slices, ranges, chunks and vectors; sorting |
 // | `submit` | how tasks and jobs come in; inline joins |
 // | `shutdown`, `quiescence` | the end, and waiting for nothing to do |
-// | `as_executor` | the traits `Executor` and `Lifecycle` |
-// | `builder`, `config` | building a pool; its parameters, and changing them |
+// | `as_executor` | the traits `Executor`, `Lifecycle` and `Managed` |
+// | `builder`, `config`, `parameters` | building a pool; its parameters, and changing them |
 // | `models` | models for loom |
-// | `snapshot`, `explain`, `events` | what is shown, the trait `Managed`, the same in sentences, and what its operator is told |
-// | `watching`, `run_stop` | workers, stacks, metrics, health, what the watchdog sees; how it interrupts a task with its parts |
+// | `snapshot`, `view`, `explain`, `events` | what is counted and shown, the same in sentences, and what its operator is told |
+// | `health`, `run_stop` | what the watchdog sees; how it interrupts a task with its parts |
 
 mod as_executor;
 mod blocking;
@@ -81,12 +81,14 @@ mod deque;
 mod engine;
 mod events;
 mod explain;
+mod health;
 mod install;
 #[cfg(millpond_loom)]
 #[doc(hidden)]
 pub mod models;
 mod outside;
 pub mod parallel;
+mod parameters;
 mod quiescence;
 mod recursive;
 mod run_stop;
@@ -97,8 +99,8 @@ mod slot;
 mod snapshot;
 mod spares;
 mod submit;
+mod view;
 mod wait;
-mod watching;
 mod worker;
 
 pub use blocking::blocking;
@@ -120,7 +122,6 @@ pub use crate::engine::watchdog::RunWarning;
 
 use crate::engine::LastHandle;
 use crate::executor::TerminationError;
-use crate::manage::{Patch, PatchError};
 use engine::ForkJoinEngine;
 use std::borrow::Cow;
 use std::fmt;
@@ -169,60 +170,6 @@ impl ForkJoinPool {
     /// The pool's name.
     pub fn name(&self) -> &str {
         &self.engine.name
-    }
-
-    /// How many workers compute at a time.
-    #[doc(alias = "getParallelism")]
-    pub fn parallelism(&self) -> usize {
-        self.engine.parallelism()
-    }
-
-    /// Changes how many workers compute at a time, and returns the former number. Surplus workers leave when they have
-    /// nothing to do.
-    ///
-    /// # Errors
-    ///
-    /// The number is out of range; then the old one stays.
-    ///
-    /// ```
-    /// use millpond::forkjoin::ForkJoinPool;
-    ///
-    /// let pool = ForkJoinPool::builder("mill").parallelism(4).build()?;
-    /// assert_eq!(pool.set_parallelism(2)?, 4);
-    /// assert!(pool.set_parallelism(0).is_err());
-    /// assert_eq!(pool.parallelism(), 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "setParallelism")]
-    pub fn set_parallelism(&self, parallelism: usize) -> Result<usize, PatchError> {
-        let patch = Patch::new().set("parallelism", parallelism);
-        Ok(self.engine.apply(&patch)?.parallelism)
-    }
-
-    /// How many workers may be started to replace blocked ones.
-    #[doc(alias = "maximumPoolSize")]
-    pub fn max_spares(&self) -> usize {
-        self.engine.config.max_spares()
-    }
-
-    /// Changes how many workers may be started to replace blocked ones, and returns the former number.
-    ///
-    /// # Errors
-    ///
-    /// The number is out of range; then the old one stays.
-    ///
-    /// ```
-    /// use millpond::forkjoin::ForkJoinPool;
-    ///
-    /// let pool = ForkJoinPool::builder("mill").max_spares(4).build()?;
-    /// assert_eq!(pool.set_max_spares(8)?, 4);
-    /// assert!(pool.set_max_spares(1_000_000).is_err());
-    /// assert_eq!(pool.max_spares(), 8);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn set_max_spares(&self, max_spares: usize) -> Result<usize, PatchError> {
-        let patch = Patch::new().set("max_spares", max_spares);
-        Ok(self.engine.apply(&patch)?.max_spares)
     }
 
     /// Waits until nothing is queued and no worker runs anything. False if that took longer than `timeout`.

@@ -16,9 +16,7 @@ use super::engine::ForkJoinEngine;
 use super::explain::warnings;
 use crate::engine::WorkerEngine;
 use crate::engine::metrics::TaskMetrics;
-use crate::manage::{
-    Details, EngineSnapshot, Managed, Measurement, Parameter, Patch, PatchError, RunState,
-};
+use crate::manage::{Details, EngineSnapshot, Measurement, RunState};
 use std::fmt;
 
 /// The state of a [`ForkJoinPool`] at one moment: see [`ForkJoinPool::snapshot`].
@@ -267,55 +265,8 @@ impl ForkJoinPool {
     pub fn snapshot(&self) -> ForkJoinSnapshot {
         self.engine.snapshot()
     }
-}
 
-impl ForkJoinPool {
-    /// Changes several parameters together, or none if one of them cannot have its new value.
-    ///
-    /// # Errors
-    ///
-    /// All that is wrong with the patch; then nothing has changed.
-    ///
-    /// ```
-    /// use millpond::forkjoin::ForkJoinPool;
-    /// use millpond::manage::Patch;
-    ///
-    /// let pool = ForkJoinPool::builder("mill").parallelism(2).build()?;
-    /// pool.apply(&Patch::new().set("parallelism", 4).set("max_spares", 8))?;
-    /// assert_eq!((pool.parallelism(), pool.max_spares()), (4, 8));
-    /// let error = pool.apply(&Patch::new().set("paralelism", 3)).unwrap_err();
-    /// assert!(error.to_string().contains("parallelism"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
-        self.engine.apply(patch).map(drop)
-    }
-
-    /// Its parameters, described, with their values now.
-    ///
-    /// ```
-    /// use millpond::forkjoin::ForkJoinPool;
-    ///
-    /// let pool = ForkJoinPool::builder("mill").parallelism(2).build()?;
-    /// let first = &pool.parameters()[0];
-    /// assert_eq!((&*first.name, first.value.to_string().as_str(), first.is_live), ("parallelism", "2", true));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn parameters(&self) -> Vec<Parameter> {
-        self.engine.parameters()
-    }
-}
-
-impl Managed for ForkJoinPool {
-    fn name(&self) -> &str {
-        ForkJoinPool::name(self)
-    }
-
-    fn explain(&self) -> String {
-        ForkJoinPool::explain(self)
-    }
-
-    fn engine_snapshot(&self) -> EngineSnapshot {
+    pub(super) fn as_engine_snapshot(&self) -> EngineSnapshot {
         let own = self.snapshot();
         let mut engine = EngineSnapshot::new(own.name.clone(), "fork-join pool", own.state);
         engine.workers = own.workers;
@@ -340,50 +291,5 @@ impl Managed for ForkJoinPool {
         engine
             .with_details(own)
             .with_measurements(health.measurements())
-    }
-
-    fn parameters(&self) -> Vec<Parameter> {
-        ForkJoinPool::parameters(self)
-    }
-
-    /// The common pool can be changed like any other.
-    fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
-        ForkJoinPool::apply(self, patch)
-    }
-}
-
-#[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parameters_are_listed_and_changed_together_or_not_at_all() {
-        let pool = ForkJoinPool::builder("mill")
-            .parallelism(2)
-            .build()
-            .unwrap();
-        let names: Vec<_> = pool
-            .parameters()
-            .into_iter()
-            .map(|each| each.name)
-            .collect();
-        assert_eq!(
-            names,
-            [
-                "parallelism",
-                "max_spares",
-                "keep_alive",
-                "fifo",
-                "help",
-                "run_warning",
-                "max_task_names"
-            ]
-        );
-        let patch = Patch::new().set("parallelism", 3_usize).set("fifo", true);
-        let error = Managed::apply(&pool, &patch).unwrap_err();
-        assert_eq!(error.problems()[0].parameter(), "fifo");
-        assert_eq!(pool.parallelism(), 2);
-        Managed::apply(&pool, &Patch::new().set("parallelism", 3_usize)).unwrap();
-        assert_eq!(pool.parallelism(), 3);
     }
 }

@@ -13,8 +13,8 @@ use super::blocking::{Parks, WorkerBlock};
 use super::context::Context;
 use super::deque::Item;
 use super::engine::ForkJoinEngine;
+use super::health::WaitFlags;
 use super::slot::{PUBLISH_LATER, PUBLISH_NOW};
-use super::watching::WaitFlags;
 use crate::engine::dropped::DropSource;
 use crate::engine::metrics::{
     Counts, LabelSums, LiveRecorder, NoRecorder, Recorder, WorkerMetrics, WorkerStats,

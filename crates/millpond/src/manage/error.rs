@@ -353,6 +353,12 @@ impl PatchError {
         &self.problems
     }
 
+    pub(crate) fn of(problem: Invalid) -> Self {
+        PatchError {
+            problems: vec![problem],
+        }
+    }
+
     /// An error if there are problems, for engines of other crates.
     ///
     /// # Errors
@@ -392,9 +398,7 @@ impl Error for PatchError {}
 
 impl From<CapacityError> for PatchError {
     fn from(error: CapacityError) -> Self {
-        PatchError {
-            problems: vec![Invalid::Capacity(error)],
-        }
+        PatchError::of(Invalid::Capacity(error))
     }
 }
 

@@ -34,9 +34,11 @@
 // | `value`, `text` | values of parameters; how their text is read and printed |
 // | `parameter` | described parameters; the table that an engine has of them |
 // | `patch` | parameters that change together |
+// | `change` | what a patch changes; patches for several engines that are applied together |
 // | `error` | what can be wrong with them |
 // | `policy` | choices that a thread pool's parameters have |
 
+mod change;
 mod error;
 mod parameter;
 mod patch;
@@ -46,6 +48,7 @@ mod text;
 mod value;
 
 pub use crate::adapt::CoDel;
+pub use change::{ApplyAllError, Change, apply_all};
 pub use error::{Invalid, PatchError};
 pub use parameter::{Parameter, ParameterSpec, ParameterTable};
 pub(crate) use parameter::{WRONG_TYPE, set};
@@ -119,10 +122,35 @@ pub trait Managed: fmt::Debug + Send + Sync {
     /// Its parameters, described, with their values now.
     fn parameters(&self) -> Vec<Parameter>;
 
-    /// Changes all parameters that the patch names, or none.
+    /// What the patch would change now: a dry run, which changes nothing. Parameters that have the value already are left
+    /// out.
+    ///
+    /// Another thread may change the engine before the patch is applied. And a queue of the user's tells only then
+    /// whether it can have a capacity.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with the patch.
+    ///
+    /// ```
+    /// use millpond::manage::{Managed, Patch};
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").core(1).max(4).build()?;
+    /// let engine: &dyn Managed = &pool;
+    /// let changes = engine.check(&Patch::new().set("core", "2").set("max", "4"))?;
+    /// assert_eq!(changes[0].to_string(), "core: 1 -> 2");
+    /// assert_eq!((changes.len(), pool.core()), (1, 1)); // max is 4 already, and core stays
+    /// assert!(engine.check(&Patch::new().set("core", "5")).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn check(&self, patch: &Patch) -> Result<Vec<Change>, PatchError>;
+
+    /// Changes all parameters that the patch names, or none. Returns what it has changed, as [`check`](Managed::check)
+    /// does, for a log. Several engines at once: [`apply_all`].
     ///
     /// # Errors
     ///
     /// All that is wrong with the patch; then nothing has changed.
-    fn apply(&self, patch: &Patch) -> Result<(), PatchError>;
+    fn apply(&self, patch: &Patch) -> Result<Vec<Change>, PatchError>;
 }

@@ -11,7 +11,7 @@
 //! - **PARAM-2** Reading a parameter and writing what was read changes nothing.
 //! - **PARAM-3** A value that is written has been checked against the type of its row.
 
-use super::{Invalid, Patch, Setting, Value, ValueType};
+use super::{Change, Invalid, Patch, Setting, Value, ValueType};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -245,6 +245,21 @@ impl<C: Clone> ParameterTable<C> {
             }
         }
         (next, problems)
+    }
+
+    /// The parameters that two configurations do not have in common.
+    ///
+    /// ```
+    /// use millpond::manage::ParameterTable;
+    ///
+    /// assert!(ParameterTable::<()>(&[]).changes(&(), &()).is_empty());
+    /// ```
+    pub fn changes(&self, before: &C, after: &C) -> Vec<Change> {
+        let changed = |row: &ParameterSpec<C>| {
+            let (from, to) = ((row.get)(before), (row.get)(after));
+            (from != to).then(|| Change::new(row.name, from, to))
+        };
+        self.0.iter().filter_map(changed).collect()
     }
 
     /// All values of a configuration that are out of their ranges: for builders.

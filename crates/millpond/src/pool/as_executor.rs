@@ -8,7 +8,7 @@ use crate::executor::{
     CallerRun, DroppedTask, EngineInternals, Executor, Internals, Lifecycle, RejectReason,
     Rejected, TerminationError, TimerSourceOffer, TryExecuteError,
 };
-use crate::manage::{EngineSnapshot, Managed, Parameter, Patch, PatchError, RunState};
+use crate::manage::{Change, EngineSnapshot, Managed, Parameter, Patch, PatchError, RunState};
 use crate::task::Task;
 use crate::time::{Clock, Deadline, is_timer_thread};
 use std::panic::Location;
@@ -127,7 +127,11 @@ impl Managed for ThreadPool {
         ThreadPool::parameters(self)
     }
 
-    fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
+    fn check(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
+        self.engine.check(patch)
+    }
+
+    fn apply(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
         ThreadPool::apply(self, patch)
     }
 }

@@ -4,21 +4,16 @@ use super::ThreadPool;
 use super::engine::PoolEngine;
 use super::events::PoolEvent;
 use super::task_queue::TaskQueue;
-use super::worker::Worker;
-use crate::engine::ThreadInfo;
+use super::worker::{Worker, WorkerRecord};
 use crate::engine::health::Health;
 use crate::engine::long_run::LongRun;
-use crate::engine::metrics::{Label, LabelId, RunningTask};
+use crate::engine::metrics::{LabelId, LabelSums, LabelTable, WorkerMetrics};
 use crate::engine::stacks::LongRuns;
 use crate::engine::view::WorkerState;
-use crate::engine::watchdog::{
-    InterruptTarget, Limits, RunWarning, Supervised, SupervisedWorker, Watchdog,
-};
-use crate::time::TimestampClock;
+use crate::engine::watchdog::{InterruptTarget, RunWarning, Supervised, SupervisedPart, Watchdog};
 use millpond_raw::recycle;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::AtomicBool;
-use std::sync::Arc;
 
 impl ThreadPool {
     /// Sets the limit on the run time of tasks; `None` for no limit. It holds for tasks that run already, too, but only
@@ -43,7 +38,7 @@ impl ThreadPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_run_warning(&self, warning: Option<RunWarning>) {
-        self.engine.set_run_limits(|limits| limits.of_all = warning);
+        self.engine.change_limits(|limits| limits.of_all = warning);
     }
 
     /// Sets the limit for tasks of one name; `None` for the limit of all tasks.
@@ -69,7 +64,7 @@ impl ThreadPool {
     /// ```
     pub fn set_run_warning_for(&self, name: &str, warning: Option<RunWarning>) {
         self.engine
-            .set_run_limits(|limits| limits.set_for(name, warning));
+            .change_limits(|limits| limits.set_for(name, warning));
     }
 
     /// The health of the pool: what is wrong with it now, and counts since it was built.
@@ -85,53 +80,29 @@ impl ThreadPool {
     /// ```
     pub fn health(&self) -> Health {
         let engine = &*self.engine;
-        let (word, limits) = (engine.ctl().read(), engine.config().limits());
         Health {
-            thread_failures: engine.starts.failures.get(),
-            failed_starts_in_a_row: engine.starts.failed_in_a_row.get(),
-            surplus_workers: word.workers().saturating_sub(limits.max()),
             futile_spins: engine.rare.futile_spins.get(),
             preempted_yields: engine.rare.preempted_yields.get(),
-            ..engine.watchdog_health(engine.is_forked())
+            ..engine.common_health(engine.config().limits().max())
         }
     }
 }
 
-impl PoolEngine {
-    fn set_run_limits(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) {
-        if !self.is_forked() {
-            self.change_limits(change);
-        }
-    }
-}
-
-impl SupervisedWorker for Worker {
-    fn number(&self) -> u64 {
-        self.number()
-    }
-
-    fn running(&self) -> Option<RunningTask> {
-        self.metrics.running()
-    }
-
-    fn is_flagged_idle(&self) -> bool {
-        crate::engine::Worker::is_idle(self)
-    }
-
-    fn has_no_task(&self) -> bool {
-        self.thread().is_some() && !self.stats.is_busy()
+impl SupervisedPart for WorkerRecord {
+    fn metrics(&self) -> &WorkerMetrics {
+        &self.metrics
     }
 
     fn interrupt_target(&self) -> &Mutex<InterruptTarget> {
         &self.interrupt_target
     }
 
-    fn thread(&self) -> Option<&ThreadInfo> {
-        self.thread()
+    fn has_no_task(worker: &Worker) -> bool {
+        !worker.stats.is_busy()
     }
 
-    fn state(&self) -> WorkerState {
-        if self.stats.is_busy() {
+    fn state(worker: &Worker) -> WorkerState {
+        if worker.stats.is_busy() {
             WorkerState::Running
         } else {
             WorkerState::Idle
@@ -140,22 +111,12 @@ impl SupervisedWorker for Worker {
 }
 
 impl Supervised for PoolEngine {
-    type Worker = Worker;
-
     fn watchdog(&self) -> &Watchdog {
         &self.watchdog
     }
 
     fn is_watched(&self) -> &AtomicBool {
         self.is_watched()
-    }
-
-    fn timestamps(&self) -> &TimestampClock {
-        &self.timestamps
-    }
-
-    fn workers(&self) -> Vec<Arc<Worker>> {
-        self.with_workers(|workers| workers.list())
     }
 
     fn has_foreign_queue(&self) -> bool {
@@ -194,16 +155,16 @@ impl Supervised for PoolEngine {
         self.wake_idle_workers();
     }
 
-    fn label(&self, id: LabelId) -> Label {
-        self.label(id)
+    fn labels(&self) -> Option<&LabelTable> {
+        self.labels.as_ref()
     }
 
-    fn renew_labels(&self) {
-        self.renew_labels();
+    fn measured(&self) -> LabelSums {
+        self.with_workers(|workers| workers.metrics())
     }
 
-    fn timer_unavailable(&self) {
-        self.starts.failures.add(1);
+    fn rejections_of(&self, label: LabelId) -> u64 {
+        self.rejections.of(label).all()
     }
 
     fn long_runs(&self) -> &LongRuns<Worker> {

@@ -104,7 +104,7 @@ pub use crate::engine::watchdog::RunWarning;
 
 use crate::engine::{LastHandle, RemovesTasks};
 use crate::manage::RunState;
-use crate::task::{CancelReason, TaskHandle};
+use crate::task::{CancelReason, Task, TaskHandle};
 use engine::PoolEngine;
 use std::borrow::Cow;
 use std::fmt;
@@ -263,11 +263,12 @@ impl ThreadPool {
         if engine.is_forked() {
             return false;
         }
-        let found = engine
-            .queue
-            .remove_where(1, &mut |task| task.address() == address);
+        let find = || {
+            let mut is_it = |task: &Task| task.address() == address;
+            engine.queue.remove_where(1, &mut is_it)
+        };
         // One that is not cancelled by this was cancelled before, or a joining thread runs it inline.
-        engine.give_up(found, CancelReason::Removed) > 0
+        engine.take_and_cancel(CancelReason::Removed, find) > 0
     }
 
     /// Takes tasks that have been cancelled out of the queue, and returns how many they were. They

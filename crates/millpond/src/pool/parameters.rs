@@ -4,7 +4,7 @@
 //! that is rejected says which parameter is wrong, and the old values stay.
 
 use super::{RejectionPolicy, RunWarning, ThreadPool};
-use crate::manage::{CoDel, Growth, OverloadOrder, Parameter, Patch, PatchError};
+use crate::manage::{Change, CoDel, Growth, OverloadOrder, Parameter, Patch, PatchError};
 use crate::thread::ThreadFactory;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl ThreadPool {
     /// ```
     #[doc(alias = "setCorePoolSize")]
     pub fn set_core(&self, core: usize) -> Result<(), PatchError> {
-        self.apply(&Patch::new().core(core))
+        self.apply(&Patch::new().core(core)).map(drop)
     }
 
     /// The most workers there may be.
@@ -90,7 +90,7 @@ impl ThreadPool {
     /// ```
     #[doc(alias = "setMaximumPoolSize")]
     pub fn set_max(&self, max: usize) -> Result<(), PatchError> {
-        self.apply(&Patch::new().max(max))
+        self.apply(&Patch::new().max(max)).map(drop)
     }
 
     /// How long an idle worker above the core stays.
@@ -135,7 +135,7 @@ impl ThreadPool {
     /// ```
     #[doc(alias = "setKeepAliveTime")]
     pub fn set_keep_alive(&self, keep_alive: Duration) -> Result<(), PatchError> {
-        self.apply(&Patch::new().keep_alive(keep_alive))
+        self.apply(&Patch::new().keep_alive(keep_alive)).map(drop)
     }
 
     /// Whether idle workers of the core leave as well.
@@ -171,7 +171,7 @@ impl ThreadPool {
     /// ```
     #[doc(alias = "allowCoreThreadTimeOut")]
     pub fn set_core_may_time_out(&self, may: bool) -> Result<(), PatchError> {
-        self.apply(&Patch::new().core_may_time_out(may))
+        self.apply(&Patch::new().core_may_time_out(may)).map(drop)
     }
 
     /// Whether a task that finds the core busy is queued or starts another worker.
@@ -248,7 +248,7 @@ impl ThreadPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_capacity(&self, capacity: usize) -> Result<(), PatchError> {
-        self.apply(&Patch::new().capacity(capacity))
+        self.apply(&Patch::new().capacity(capacity)).map(drop)
     }
 
     /// The longest that a task may wait in the queue; `None` is forever.
@@ -282,7 +282,7 @@ impl ThreadPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_max_queue_wait(&self, most: impl Into<Option<Duration>>) -> Result<(), PatchError> {
-        self.apply(&Patch::new().max_queue_wait(most))
+        self.apply(&Patch::new().max_queue_wait(most)).map(drop)
     }
 
     /// When the pool counts as overloaded and sheds tasks; `None` is never.
@@ -315,7 +315,7 @@ impl ThreadPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_shedding(&self, shedding: impl Into<Option<CoDel>>) -> Result<(), PatchError> {
-        self.apply(&Patch::new().shedding(shedding))
+        self.apply(&Patch::new().shedding(shedding)).map(drop)
     }
 
     /// The limit on the run time of tasks whose name has none of its own; `None` is no limit.
@@ -371,7 +371,7 @@ impl ThreadPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_overload_order(&self, order: OverloadOrder) -> Result<(), PatchError> {
-        self.apply(&Patch::new().overload_order(order))
+        self.apply(&Patch::new().overload_order(order)).map(drop)
     }
 
     /// What happens to tasks that find no room.
@@ -463,7 +463,7 @@ impl ThreadPool {
         drop(before);
     }
 
-    /// Changes all parameters that the patch names, or none.
+    /// Changes all parameters that the patch names, or none. Returns what has changed.
     ///
     /// # Errors
     ///
@@ -483,7 +483,7 @@ impl ThreadPool {
     /// assert_eq!((pool.core(), pool.capacity()), (8, Some(500)), "nothing has changed");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
+    pub fn apply(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
         self.engine.apply(patch)
     }
 

@@ -64,9 +64,12 @@ impl PoolEngine {
 
     /// Takes tombstones out of the queue, and returns how many they were.
     pub(super) fn purge(&self) -> usize {
-        let tombstones = self.take_tombstones();
-        let purged = tombstones.len();
-        self.give_up(tombstones, CancelReason::Dropped);
+        let mut purged = 0;
+        self.take_and_cancel(CancelReason::Dropped, || {
+            let tombstones = self.take_tombstones();
+            purged = tombstones.len();
+            tombstones
+        });
         purged
     }
 

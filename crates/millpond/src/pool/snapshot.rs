@@ -19,18 +19,23 @@ use std::time::Duration;
 /// was accepted is in exactly one of
 ///
 /// ```text
-///   completed + cancelled + expired + shed + discarded + handed_back      workers ran it, or it was dropped
-/// + ran_elsewhere + caller_ran + extra_ran                                another thread ran it
-/// + queued + active + running_inline + extra_threads                      unfinished
+///   completed + cancelled                                   ended
+/// + queued + active + running_inline + extra_threads        unfinished
 /// = submitted
 /// ```
 ///
-/// and every call that submits a task is in `submitted` or in `given_back`. The exception is a task that a custom
+/// and every call that submits a task is in `submitted` or in `rejected`. The exception is a task that a custom
 /// rejection policy keeps: that one is in neither, unless the policy submits it again.
 ///
-/// `panicked`, `cancelled_while_running` and `self_joined` are parts of `completed`. `dropped_detached` are
-/// those of `expired` and `shed` that had no handle, those of `cancelled` for which no thread could be
-/// started, and tasks that wrappers of the pool have dropped.
+/// | count | parts of it |
+/// |---|---|
+/// | `completed` | `ran_elsewhere`, `caller_ran`, `extra_ran`; the rest ran on workers. And `panicked`, `self_joined`, `cancelled_while_running` |
+/// | `panicked` | `panicked_outside` |
+/// | `cancelled` | `expired`, `shed`, `discarded`, `handed_back`; the rest were cancelled or removed |
+/// | `left_to_policy` | `rejected`, `caller_ran`; most of `discarded` and `extra_ran`, and what a handler keeps |
+///
+/// `dropped_detached` are those of `expired` and `shed` that had no handle, those for which no thread could be started,
+/// and tasks that wrappers of the pool have dropped.
 ///
 /// `submitted` never falls and is exact at rest. In a snapshot of a busy pool it may lack tasks that are on
 /// their way from one place to the next. No task is in it twice.
@@ -85,8 +90,7 @@ pub struct PoolSnapshot {
     /// queue of your own took it during a shutdown, may be in it until the next task is accepted, if a snapshot is
     /// taken at that very moment.)
     pub submitted: u64,
-    /// Tasks that workers have run to their end, panicked ones included.
-    #[doc(alias = "getCompletedTaskCount")]
+    /// Tasks that have run to their end, panicked ones included, on whichever thread.
     pub completed: u64,
     /// Completed tasks that panicked.
     pub panicked: u64,
@@ -96,14 +100,14 @@ pub struct PoolSnapshot {
     /// Completed tasks that a worker ran inline, because it joined them while they waited: tasks of this
     /// pool wait for other tasks of it.
     pub self_joined: u64,
-    /// Tasks that left the queue without being run: cancelled or removed.
+    /// Submitted tasks that will never run, for whatever reason.
     pub cancelled: u64,
-    /// Tasks that left the queue because a thread that waited for them ran them: one that called
+    /// Completed tasks that left the queue because a thread that waited for them ran them: one that called
     /// `run_or_join` and is no worker of this pool, or a scope.
     pub ran_elsewhere: u64,
-    /// Tasks that were dropped when their turn came, because their deadline had passed.
+    /// Cancelled tasks that were dropped when their turn came, because their deadline had passed.
     pub expired: u64,
-    /// Tasks that were dropped when their turn came, because they had waited longer than
+    /// Cancelled tasks that were dropped when their turn came, because they had waited longer than
     /// [`max_queue_wait`](Self::max_queue_wait), or too long under overload.
     pub shed: u64,
     /// Tasks without a handle that were accepted and dropped unrun: their deadline had passed, they
@@ -113,21 +117,21 @@ pub struct PoolSnapshot {
     pub dropped_detached: u64,
     /// Tasks that were not admitted, at once or in time, and were left to the rejection policy, whatever that did with
     /// them. A task that a handler submits again, and that is rejected again, counts once.
+    pub left_to_policy: u64,
+    /// Tasks that were given back to their callers: calls that returned an error.
     pub rejected: u64,
-    /// Rejected tasks that were given back to their callers: calls that returned an error.
-    pub given_back: u64,
     /// Tasks that had to wait for room ([`RejectionPolicy::Block`](crate::pool::RejectionPolicy::Block)).
     pub blocked: u64,
-    /// Tasks that the rejection policy dropped, new ones and old ones.
+    /// Cancelled tasks that the rejection policy dropped, new ones and old ones.
     pub discarded: u64,
-    /// Tasks that the rejection policy let their callers run, counted when they begin.
+    /// Completed tasks that the rejection policy let their callers run, counted when they begin.
     pub caller_ran: u64,
-    /// Tasks that the rejection policy ran on extra threads, to their end.
+    /// Completed tasks that the rejection policy ran on extra threads.
     pub extra_ran: u64,
-    /// Tasks among `caller_ran`, `extra_ran` and `ran_elsewhere` that panicked. One of the last is counted when it
-    /// panics, and is among `ran_elsewhere` when it has left the queue.
+    /// Panicked tasks among `caller_ran`, `extra_ran` and `ran_elsewhere`. One of the last is counted here when it
+    /// panics, and in the other counts when it has left the queue.
     pub panicked_outside: u64,
-    /// Tasks that `shutdown_now` handed back.
+    /// Cancelled tasks that `shutdown_now` handed back.
     pub handed_back: u64,
     /// Threads that have been started, extra ones included.
     pub threads_started: u64,
@@ -136,6 +140,23 @@ pub struct PoolSnapshot {
 }
 
 impl PoolSnapshot {
+    /// Completed tasks that workers have run.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::single("mill").build()?;
+    /// pool.execute(|| ())?;
+    /// pool.close()?;
+    /// assert_eq!(pool.snapshot().completed_by_workers(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "getCompletedTaskCount")]
+    pub fn completed_by_workers(&self) -> u64 {
+        self.completed - self.ran_elsewhere - self.caller_ran - self.extra_ran
+    }
+
     /// Tasks that workers have completed, run now or will run.
     ///
     /// ```
@@ -153,7 +174,7 @@ impl PoolSnapshot {
     #[doc(alias = "getTaskCount")]
     pub fn task_count(&self) -> u64 {
         let unfinished = self.active + self.running_inline + self.queued;
-        self.completed + unfinished as u64
+        self.completed_by_workers() + unfinished as u64
     }
 }
 
@@ -188,18 +209,6 @@ impl fmt::Display for PoolSnapshot {
     }
 }
 
-impl PoolSnapshot {
-    /// Accepted tasks that were dropped before they ran, for whatever reason.
-    fn unrun(&self) -> u64 {
-        self.cancelled + self.expired + self.shed + self.discarded + self.handed_back
-    }
-
-    /// Accepted tasks that have run, on whichever thread.
-    fn ran(&self) -> u64 {
-        self.completed + self.ran_elsewhere + self.caller_ran + self.extra_ran
-    }
-}
-
 impl Details for PoolSnapshot {
     fn measurements(&self) -> Vec<Measurement> {
         vec![
@@ -209,7 +218,6 @@ impl Details for PoolSnapshot {
             Measurement::new("is_overloaded", self.is_overloaded),
             Measurement::estimate("drains_in", self.drains_in),
             Measurement::new("running_inline", self.running_inline),
-            Measurement::new("panicked", self.panicked),
             Measurement::new("panicked_outside", self.panicked_outside),
             Measurement::new("cancelled_while_running", self.cancelled_while_running),
             Measurement::new("self_joined", self.self_joined),
@@ -217,7 +225,7 @@ impl Details for PoolSnapshot {
             Measurement::new("expired", self.expired),
             Measurement::new("shed", self.shed),
             Measurement::new("dropped_detached", self.dropped_detached),
-            Measurement::new("left_to_rejection_policy", self.rejected),
+            Measurement::new("left_to_policy", self.left_to_policy),
             Measurement::new("blocked", self.blocked),
             Measurement::new("discarded", self.discarded),
             Measurement::new("caller_ran", self.caller_ran),
@@ -237,11 +245,10 @@ impl ThreadPool {
         engine.queued = pool.queued;
         engine.running = pool.active + pool.running_inline + pool.extra_threads;
         engine.submitted = pool.submitted;
-        engine.completed = pool.ran();
-        // A panic is counted before the task that it ends. The lesser of two numbers that never fall never falls.
-        engine.failed = (pool.panicked + pool.panicked_outside).min(engine.completed);
-        engine.rejected = pool.given_back;
-        engine.cancelled = pool.unrun();
+        engine.completed = pool.completed;
+        engine.failed = pool.panicked;
+        engine.rejected = pool.rejected;
+        engine.cancelled = pool.cancelled;
         let named = self.metrics_by_name().into_iter();
         engine.latencies = named.map(TaskMetrics::into_latency).collect();
         engine.warnings = health.warnings();
@@ -324,10 +331,10 @@ impl PoolEngine {
             drains_in: None,
             running_inline: 0,
             submitted: 0,
-            completed: counts.completed,
-            panicked: counts.panicked,
+            completed: 0,
+            panicked: 0,
             self_joined: counts.joined,
-            cancelled: counts.cancelled + self.removed.cancelled.get() + rare.extra_cancelled.get(),
+            cancelled: 0,
             expired: counts.expired + self.removed.expired.get() + rare.extra_expired.get(),
             dropped_detached: self.dropped.count(),
             cancelled_while_running: counts.unwanted,
@@ -335,8 +342,8 @@ impl PoolEngine {
             ran_elsewhere: counts.elsewhere
                 + self.removed.elsewhere.get()
                 + rare.extra_elsewhere.get(),
-            rejected: rejections.all(),
-            given_back: rejections.all_given_back(),
+            left_to_policy: rejections.all(),
+            rejected: rejections.all_given_back(),
             blocked: rare.blocked.get(),
             discarded: rare.discarded.get(),
             caller_ran: rejections.caller_ran,
@@ -347,9 +354,17 @@ impl PoolEngine {
             threads_started: self.starts.started.get(),
             thread_failures: self.starts.failures.get(),
         };
+        let ran_outside = snapshot.ran_elsewhere + snapshot.caller_ran + snapshot.extra_ran;
+        snapshot.completed = counts.completed + ran_outside;
+        // A panic is counted before the task that it ends. The lesser of two numbers that never fall never falls.
+        let panicked = counts.panicked + snapshot.panicked_outside;
+        snapshot.panicked = panicked.min(snapshot.completed);
+        let dropped = snapshot.expired + snapshot.shed + snapshot.discarded + snapshot.handed_back;
+        let cancelled = counts.cancelled + self.removed.cancelled.get();
+        snapshot.cancelled = cancelled + rare.extra_cancelled.get() + dropped;
         // Some of these were read later, so there may be more of them.
-        let finished = snapshot.ran() + snapshot.unrun();
-        snapshot.submitted = rare.submitted.raise_to(seen.max(finished));
+        let over = snapshot.completed + snapshot.cancelled;
+        snapshot.submitted = rare.submitted.raise_to(seen.max(over));
         snapshot
     }
 }

@@ -17,7 +17,7 @@ use super::engine::PoolEngine;
 use super::free_workers::{Claim, Entry};
 use super::task_queue::TaskQueue;
 use crate::engine::watchdog::Supervised;
-use crate::engine::{Ctl, Identity, NotAdded, RemovesTasks, Spawn};
+use crate::engine::{Ctl, Hold, Identity, NotAdded, RemovesTasks, Spawn};
 use crate::executor::{RejectReason, Rejected};
 use crate::manage::Growth;
 use crate::queue::BlockingQueue;
@@ -88,6 +88,8 @@ impl PoolEngine {
             // It may take a thread.
             let engine = Arc::clone(self);
             run_off_timer(Owner::of(&**self, Work::StartThread), move || {
+                // END-4: before the task leaves the queue.
+                let _hold = Hold::unless_over(&*engine);
                 if let Err(rejected) = engine.recheck(identity) {
                     // Its submitter has heard that it was accepted.
                     engine.give_up(vec![rejected.task], CancelReason::Rejected);
@@ -165,8 +167,9 @@ impl PoolEngine {
             return false;
         }
         let is_foreign = self.queue.is_foreign();
-        let found = self.tombstones.clear(is_foreign, || self.take_tombstones());
-        self.give_up(found, CancelReason::Dropped);
+        self.take_and_cancel(CancelReason::Dropped, || {
+            self.tombstones.clear(is_foreign, || self.take_tombstones())
+        });
         true
     }
 

@@ -434,16 +434,15 @@ impl TaskQueue {
         self.call(|queue| queue.set_capacity(capacity))
     }
 
-    /// What is wrong with a capacity, as far as can be told without setting it: a queue of the user's says so when it is
-    /// set.
+    /// What is wrong with a capacity, as far as can be told without setting it: a queue of the user's says the rest when it
+    /// is set.
     pub(super) fn objects_to(&self, capacity: usize) -> Option<CapacityError> {
         match self {
-            TaskQueue::Plain(_) | TaskQueue::Sorted(_) => {
+            TaskQueue::Plain(_) | TaskQueue::Sorted(_) | TaskQueue::Other(_) => {
                 (capacity == 0).then_some(CapacityError::Zero)
             }
             // It has no other capacity, so trying changes nothing.
             TaskQueue::HandOff(queue) => queue.set_capacity(capacity).err(),
-            TaskQueue::Other(_) => None,
         }
     }
 

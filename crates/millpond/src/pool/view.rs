@@ -2,8 +2,7 @@
 
 use super::ThreadPool;
 use super::engine::PoolEngine;
-use crate::engine::metrics::{Label, LabelId, Metrics, TaskMetrics};
-use crate::engine::stacks;
+use crate::engine::metrics::{Label, Metrics, TaskMetrics};
 use crate::engine::view::WorkerView;
 use crate::engine::watchdog::Supervised;
 use crate::task::Task;
@@ -63,11 +62,7 @@ impl ThreadPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn stacks(&self) -> Vec<String> {
-        if self.engine.is_forked() {
-            return Vec::new();
-        }
-        let workers = self.engine.with_workers(|workers| workers.list());
-        stacks::of(&workers)
+        self.engine.stacks()
     }
 
     /// What each worker does now: its thread, its task, for how long, and the CPU time it has used.
@@ -83,51 +78,16 @@ impl ThreadPool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn workers(&self) -> Vec<WorkerView> {
-        let engine = &*self.engine;
-        if engine.is_forked() {
-            return Vec::new();
-        }
-        let workers = engine.with_workers(|workers| workers.list());
-        let now = engine.timestamps.now();
-        let views = workers.iter().map(|worker| engine.view(worker, now));
-        views.collect()
+        self.engine.views()
     }
 }
 
 impl PoolEngine {
-    pub(super) fn metrics_by_name(&self) -> Vec<TaskMetrics> {
-        let names = self.labels.as_ref().filter(|_| !self.is_forked());
-        let Some(names) = names else {
-            return Vec::new();
-        };
-        self.renew_labels();
-        let sums = self.with_workers(|workers| workers.metrics());
-        names.by_name(sums, |id| self.rejections.of(id).all())
-    }
-
-    /// Lets idle labels make room for others.
-    pub(super) fn renew_labels(&self) {
-        let Some(names) = &self.labels else { return };
-        if !names.may_renew() {
-            return;
-        }
-        let workers = self.with_workers(|workers| workers.list());
-        let running = workers.iter().filter_map(|one| one.metrics.running());
-        let running: Vec<LabelId> = running.map(|running| running.id).collect();
-        let rejected = |id| self.rejections.of(id).all();
-        names.renew(self.clock.now(), &running, rejected);
-    }
-
     /// The label that a task is counted under.
     pub(super) fn label_of(&self, task: &Task) -> Label {
         match task.name() {
             Some(name) => Label::Name(name.into()),
             None => Label::Place(task.location()),
         }
-    }
-
-    pub(super) fn label(&self, id: LabelId) -> Label {
-        let names = self.labels.as_ref();
-        names.map_or(Label::Others, |names| names.label(id))
     }
 }

@@ -15,8 +15,8 @@
 //!   pool lets go of both when it is stopped or has terminated. Due tasks that need the dispatcher's thread and
 //!   cannot have it go without, or are rejected ([`dispatcher`](super::dispatcher)).
 
-use super::core::Core;
 use super::dispatch::Limit;
+use super::engine::ScheduleEngine;
 use super::pending::Due;
 use super::state::PoolState;
 use crate::executor::{RejectReason, TimerThread};
@@ -105,7 +105,7 @@ impl PoolState {
     }
 }
 
-impl Core {
+impl ScheduleEngine {
     /// The last step of a round of [dispatch](super::dispatch): arms the leader, or sets the alarm, for the next
     /// due time. `retry` is when to try again to start the dispatcher's thread. An alarm is not set for earlier
     /// than `not_before`. If the leader must be woken, its waker is put into `leader`. `batch` is the memory of the
@@ -232,7 +232,7 @@ impl Core {
 }
 
 /// The alarm fires.
-impl Wake for Core {
+impl Wake for ScheduleEngine {
     fn wake(self: Arc<Self>) {
         // DISPATCH-1: it has fired, so the next one must be set, whatever this one was set for.
         let leader_back_by = {
@@ -251,7 +251,7 @@ impl Wake for Core {
                 self.dispatch(Limit::NOTHING, Some(back));
             }
         }
-        // SCHEDULE-3: this may be the last reference, with all that the core has of the user's.
+        // SCHEDULE-3: this may be the last reference, with all that the engine has of the user's.
         drop_off_timer(Owner::of(&*self, Work::Drop), self);
     }
 }

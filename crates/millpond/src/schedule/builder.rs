@@ -1,8 +1,8 @@
 //! The builder of scheduled pools.
 
-use super::core::{self, Core, Decorator, OwnedExecutor};
-use super::event::ScheduleEvent;
-use super::parameters::Config;
+use super::config::Config;
+use super::engine::{self, Decorator, OwnedExecutor, ScheduleEngine};
+use super::events::ScheduleEvent;
 use super::{RunInfo, ScheduledPool};
 use crate::engine::{CommonBuilder, LastHandle};
 use crate::executor::{Executor, TimerSourceOffer};
@@ -308,7 +308,7 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
         // LEADER-4
         let may_have_leader = clock.agrees_with(&self.executor.clock());
         let has_leader = may_have_leader && self.worker_timers.unwrap_or(is_own && by_the_system);
-        let core = Core::new(core::Parts {
+        let engine = ScheduleEngine::new(engine::Parts {
             common: self.common,
             executor: Arc::clone(&self.executor) as Arc<dyn Executor>,
             owned: self.below,
@@ -319,14 +319,14 @@ impl<E: Executor + 'static> ScheduledBuilder<E> {
             runs_periodic: self.config.run_series_after_shutdown,
         });
         if has_leader {
-            let source = Arc::downgrade(&core);
+            let source = Arc::downgrade(&engine);
             self.executor
                 .internals()
                 .offer_timer_source(TimerSourceOffer::new(source));
         }
         ScheduledPool {
-            _last: Arc::new(LastHandle::new(&core)),
-            core,
+            _last: Arc::new(LastHandle::new(&engine)),
+            engine,
             executor: self.executor,
         }
     }

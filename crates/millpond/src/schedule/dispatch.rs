@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A round hands over a batch at a time until nothing is due or the limit is reached; then the alarm or the leader
-//! is [armed](Core::rearm) for what comes next. Whoever wanted to dispatch meanwhile has requested another round.
+//! is [armed](ScheduleEngine::rearm) for what comes next. Whoever wanted to dispatch meanwhile has requested another round.
 //!
 //! # Invariants
 //!
@@ -19,9 +19,9 @@
 //!   in one pool does not keep the timer from others. (Not with a manual clock: it stands still meanwhile, so the
 //!   rounds end by themselves.)
 
-use super::core::Core;
 use super::dispatcher::DueTask;
-use super::event::{NextRun, RunReport, label_of};
+use super::engine::ScheduleEngine;
+use super::events::{NextRun, RunReport, label_of};
 use super::failure::RunOutcome;
 use super::pending::{Due, Entry};
 use super::state::PoolState;
@@ -111,7 +111,7 @@ impl Limit {
 /// How long others have their turn at the timer if the limit was reached and another round is requested.
 const PAUSE: Duration = Duration::from_micros(100);
 
-impl Core {
+impl ScheduleEngine {
     /// Hands over what is due, and sets the alarm for what is due next. If another thread is at it, that one does
     /// another round.
     pub(super) fn dispatch_due(self: &Arc<Self>) {

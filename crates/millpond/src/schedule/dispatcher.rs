@@ -33,7 +33,7 @@
 mod fallback;
 
 use self::fallback::Shortage;
-use super::core::Core;
+use super::engine::ScheduleEngine;
 use super::liveness::InHand;
 use crate::executor::Waitable;
 use crate::interrupt;
@@ -117,7 +117,7 @@ struct InFlight {
 /// What a stop takes out of the queue.
 pub(super) struct Drained {
     pub(super) tasks: VecDeque<DueTask>,
-    /// The address of the task in flight, if the caller is to [wait](Core::await_in_flight) for it.
+    /// The address of the task in flight, if the caller is to [wait](ScheduleEngine::await_in_flight) for it.
     pub(super) awaited: Option<usize>,
 }
 
@@ -262,7 +262,7 @@ impl DispatchQueue {
     }
 }
 
-impl Core {
+impl ScheduleEngine {
     /// Sees to it that there is a thread for what is in the queue. Returns when to try again because none could be had.
     pub(super) fn ensure_dispatcher(self: &Arc<Self>) -> Deadline {
         let demand = {
@@ -285,10 +285,10 @@ impl Core {
             return self.start_dispatcher(drainer);
         }
         // SCHEDULE-3: the factory is the user's.
-        let core = Arc::clone(self);
+        let engine = Arc::clone(self);
         run_off_timer(Owner::of(&**self, Work::StartThread), move || {
-            if core.start_dispatcher(drainer) != Deadline::NEVER {
-                core.dispatch_due();
+            if engine.start_dispatcher(drainer) != Deadline::NEVER {
+                engine.dispatch_due();
             }
         });
         Deadline::NEVER
@@ -353,7 +353,7 @@ impl Core {
 
 /// What the thread does.
 #[derive(Clone)]
-struct Dispatcher(Arc<Core>);
+struct Dispatcher(Arc<ScheduleEngine>);
 
 impl Dispatcher {
     fn execute_task(&self, due: DueTask) {
@@ -362,7 +362,7 @@ impl Dispatcher {
             return self.0.return_to_stop(task);
         }
         user_code::check(Kind::Executor);
-        let Core {
+        let ScheduleEngine {
             dispatch_queue,
             executor,
             ..

@@ -28,7 +28,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     pub fn explain(&self) -> String {
         let now = self.snapshot();
         let is_executor_down = self.is_executor_down(now.state);
-        explain(&now, self.core.clock.now(), is_executor_down)
+        explain(&now, self.engine.clock.now(), is_executor_down)
     }
 }
 

@@ -4,7 +4,7 @@
 //! it must take back or cancel in a stop, so it keeps a [witness](Witness) of each. Witnesses of finished tasks
 //! go when the list is full.
 
-use super::core::Core;
+use super::engine::ScheduleEngine;
 use crate::executor::Inside;
 use crate::task::{CancelReason, Task, Witness};
 use crate::time::{Owner, Work, run_off_timer};
@@ -39,7 +39,7 @@ impl HandedOver {
     }
 }
 
-impl Core {
+impl ScheduleEngine {
     pub(super) fn tracks_handed_over(&self) -> bool {
         self.owned.is_none()
     }

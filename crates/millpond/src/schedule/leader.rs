@@ -33,8 +33,8 @@
 //!   for [`TURN_PAUSE`]: the other thread may wait for this very CPU, or be held up in user code, such as a thread
 //!   factory. At the end of its turn it wakes the leader if something is still due (LEADER-2).
 
-use super::core::Core;
 use super::dispatch::Limit;
+use super::engine::ScheduleEngine;
 use crate::executor::{TimerSource, TimerStatus};
 use crate::time::{Clock, Deadline};
 use std::sync::Arc;
@@ -114,7 +114,7 @@ impl LeaderState {
     }
 }
 
-impl TimerSource for Core {
+impl TimerSource for ScheduleEngine {
     fn try_lead(&self, waker: &Waker) -> bool {
         let Some(mut state) = self.live_state() else {
             return false;

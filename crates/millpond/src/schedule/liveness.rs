@@ -52,10 +52,10 @@
 //! - **LIVENESS-5** Tasks are taken in hand under the lock of the queue that they are taken from. So a stop finds a
 //!   task in a queue, or waits for the one that has it. (Of an executor that is not the pool's own, a task that is
 //!   claimed and has not made its first step is not seen.)
-//! - **LIVENESS-6** A guard holds the core. Some of these references are kept in the state while the pool is
+//! - **LIVENESS-6** A guard holds the engine. Some of these references are kept in the state while the pool is
 //!   open, so that in the steady state nobody counts them up or down. The shutdown takes them out.
 
-use super::core::Core;
+use super::engine::ScheduleEngine;
 use super::pending::Entry;
 use super::state::PoolState;
 use crate::executor::{self, Inside};
@@ -74,7 +74,7 @@ const MAX_SPARE: usize = 1024;
 /// In the closure of a task it stands behind what is the user's, so it is dropped last.
 pub(super) struct Guard {
     /// `None` when the body has begun.
-    core: Option<Arc<Core>>,
+    engine: Option<Arc<ScheduleEngine>>,
     /// The entry of a task that runs once; [`Key::NONE`] for all others.
     key: Key,
 }
@@ -85,13 +85,13 @@ pub(super) struct Guards {
     /// Guards that were issued and not given up on this side; the pool's own is one of them.
     issued: u64,
     /// LIVENESS-6.
-    spare: Vec<Arc<Core>>,
+    spare: Vec<Arc<ScheduleEngine>>,
 }
 
 /// What a shutdown has to drop when it is done, without a lock.
 pub(super) struct Closed {
     _pool: Option<Guard>,
-    _spare: Vec<Arc<Core>>,
+    _spare: Vec<Arc<ScheduleEngine>>,
 }
 
 impl Guards {
@@ -111,26 +111,26 @@ impl Guards {
 
     /// A guard for the task with this key (LIVENESS-1).
     #[inline]
-    pub(super) fn issue_for(&mut self, core: &Arc<Core>, key: Key) -> Guard {
+    pub(super) fn issue_for(&mut self, engine: &Arc<ScheduleEngine>, key: Key) -> Guard {
         self.issued += 1;
-        let core = self.spare.pop().unwrap_or_else(|| Arc::clone(core));
-        let core = Some(core);
-        Guard { core, key }
+        let engine = self.spare.pop().unwrap_or_else(|| Arc::clone(engine));
+        let engine = Some(engine);
+        Guard { engine, key }
     }
 
     /// A guard for anything else.
-    pub(super) fn issue(&mut self, core: &Arc<Core>) -> Guard {
-        self.issue_for(core, Key::NONE)
+    pub(super) fn issue(&mut self, engine: &Arc<ScheduleEngine>) -> Guard {
+        self.issue_for(engine, Key::NONE)
     }
 
     /// The shutdown. The pool's own guard goes with what this returns.
-    pub(super) fn close(&mut self, core: &Arc<Core>) -> Closed {
+    pub(super) fn close(&mut self, engine: &Arc<ScheduleEngine>) -> Closed {
         let was_open = std::mem::replace(&mut self.is_open, false);
         // LIVENESS-4
-        core.runs.counts.lock().is_closing = true;
+        engine.runs.counts.lock().is_closing = true;
         Closed {
             _pool: was_open.then(|| Guard {
-                core: Some(Arc::clone(core)),
+                engine: Some(Arc::clone(engine)),
                 key: Key::NONE,
             }),
             _spare: std::mem::take(&mut self.spare),
@@ -144,11 +144,11 @@ impl Guards {
 
     /// Keeps a reference for the next guard, or returns it.
     #[inline]
-    fn keep(&mut self, core: Arc<Core>) -> Option<Arc<Core>> {
+    fn keep(&mut self, engine: Arc<ScheduleEngine>) -> Option<Arc<ScheduleEngine>> {
         if self.spare.len() == MAX_SPARE {
-            return Some(core);
+            return Some(engine);
         }
-        self.spare.push(core);
+        self.spare.push(engine);
         None
     }
 }
@@ -157,12 +157,12 @@ impl Guard {
     /// The body begins that was due at `due`, in nanoseconds. Returns how late it is, in nanoseconds, and what is to
     /// be dropped when the body has ended.
     pub(super) fn begin(mut self, due: u64) -> (u64, Running) {
-        let core = self.core.take();
-        let core = core.expect("it is only taken here and in the drop");
-        let late = core.runs.begin(&core, due);
-        Inside::of(&*core).keep();
+        let engine = self.engine.take();
+        let engine = engine.expect("it is only taken here and in the drop");
+        let late = engine.runs.begin(&engine, due);
+        Inside::of(&*engine).keep();
         let running = Running {
-            core: Some(core),
+            engine: Some(engine),
             is_until_delivered: false,
             end: BodyEnd::Failed,
         };
@@ -173,22 +173,22 @@ impl Guard {
 /// The body will not run: a task that is still in the queue leaves it, in the same step.
 impl Drop for Guard {
     fn drop(&mut self) {
-        let Some(core) = self.core.take() else {
+        let Some(engine) = self.engine.take() else {
             return;
         };
-        if core.is_forked() {
+        if engine.is_forked() {
             return;
         }
-        if self.key != Key::NONE && core.tracks_handed_over() {
+        if self.key != Key::NONE && engine.tracks_handed_over() {
             executor::discount_witness();
         }
-        let mut state = core.slot.lock();
+        let mut state = engine.slot.lock();
         let tombstone = state.remove_cancelled(self.key);
         // BOOKS-3: a key is that of a task that runs once.
         state.cancelled += u64::from(self.key != Key::NONE);
         state.guards.issued -= 1;
         if state.guards.is_open {
-            let unkept = state.guards.keep(core);
+            let unkept = state.guards.keep(engine);
             drop(state);
             // SCHEDULE-3: not under the lock, for they may be the last of something.
             drop((tombstone, unkept));
@@ -196,8 +196,8 @@ impl Drop for Guard {
         }
         drop(state);
         drop(tombstone);
-        if core.has_no_guards() {
-            core.terminate();
+        if engine.has_no_guards() {
+            engine.terminate();
         }
     }
 }
@@ -295,8 +295,8 @@ impl Runs {
         self.counts.lock().is_awaited = true;
     }
 
-    fn begin(&self, core: &Core, due: u64) -> u64 {
-        let now = core.nanos(Deadline::at(core.clock.now()));
+    fn begin(&self, engine: &ScheduleEngine, due: u64) -> u64 {
+        let now = engine.nanos(Deadline::at(engine.clock.now()));
         let late = now.saturating_sub(due);
         let mut counts = self.counts.lock();
         counts.lateness.add(Duration::from_nanos(late));
@@ -304,7 +304,7 @@ impl Runs {
         let is_awaited = counts.is_awaited;
         drop(counts);
         if is_awaited {
-            core.dispatch_queue.wake_stop();
+            engine.dispatch_queue.wake_stop();
         }
         late
     }
@@ -312,7 +312,7 @@ impl Runs {
 
 /// The guard of a body that runs, to be dropped with the body.
 pub(super) struct Running {
-    core: Option<Arc<Core>>,
+    engine: Option<Arc<ScheduleEngine>>,
     is_until_delivered: bool,
     end: BodyEnd,
 }
@@ -324,8 +324,8 @@ impl Running {
         self
     }
 
-    pub(super) fn core(&self) -> &Core {
-        self.core.as_ref().expect("it is only taken in the drop")
+    pub(super) fn core(&self) -> &ScheduleEngine {
+        self.engine.as_ref().expect("it is only taken in the drop")
     }
 
     /// The body has ended without a panic; it is counted when this is dropped.
@@ -356,25 +356,25 @@ impl Drop for Running {
         if self.is_until_delivered {
             self.record();
         }
-        let Some(core) = self.core.take() else {
+        let Some(engine) = self.engine.take() else {
             return;
         };
         if self.is_until_delivered {
-            when_delivered(core);
+            when_delivered(engine);
         } else {
-            core.end_run(self.end);
+            engine.end_run(self.end);
         }
     }
 }
 
-impl Delivered for Core {
+impl Delivered for ScheduleEngine {
     fn delivered(self: Arc<Self>) {
         self.end_run(BodyEnd::Recorded);
     }
 }
 
 /// Having tasks in hand, until it is dropped.
-pub(super) struct InHand<'a>(&'a Core);
+pub(super) struct InHand<'a>(&'a ScheduleEngine);
 
 impl<'a> InHand<'a> {
     /// Goes on until what is [attached](InHand::attach) again is dropped, perhaps by another thread.
@@ -383,8 +383,8 @@ impl<'a> InHand<'a> {
     }
 
     /// Takes over from one that was [detached](InHand::detach).
-    pub(super) fn attach(core: &'a Core) -> Self {
-        InHand(core)
+    pub(super) fn attach(engine: &'a ScheduleEngine) -> Self {
+        InHand(engine)
     }
 }
 
@@ -394,7 +394,7 @@ impl Drop for InHand<'_> {
     }
 }
 
-impl Core {
+impl ScheduleEngine {
     /// The caller takes tasks in hand; it holds the lock of the queue that they come from (LIVENESS-5).
     pub(super) fn take_in_hand(&self) -> InHand<'_> {
         self.runs.counts.lock().active += 1;
@@ -459,10 +459,10 @@ impl Core {
             task.cancel(CancelReason::ShutDown);
             return;
         }
-        let core = Arc::clone(self);
+        let engine = Arc::clone(self);
         self.take_in_hand().detach();
         run_off_timer(Owner::of(&**self, Work::Drop), move || {
-            let _in_hand = InHand::attach(&core);
+            let _in_hand = InHand::attach(&engine);
             task.cancel(CancelReason::ShutDown);
         });
     }

@@ -30,9 +30,9 @@
 
 // | file | what |
 // |---|---|
-// | `trait_impls` | a scheduled pool as an executor, with a life cycle, managed |
-// | `builder`, `series_builder`, `parameters`, `snapshot`, `explain` | describing a pool and a series; changing and reading parameters; snapshots, and the same in sentences |
-// | `core` | the overview and its invariants; what the handles, tasks and series of a pool share |
+// | `as_executor` | a scheduled pool as an executor, with a life cycle, managed |
+// | `builder`, `series_builder`, `config`, `parameters`, `snapshot`, `explain` | describing a pool and a series; changing and reading parameters; snapshots, and the same in sentences |
+// | `engine` | the overview and its invariants; what the handles, tasks and series of a pool share |
 // | `state` | the state under the pool's lock, and the slot that it lives in |
 // | `pending` | the queue of pending entries |
 // | `dispatch` | handing over what is due |
@@ -40,21 +40,23 @@
 // | `dispatcher` | a thread for executors that make their caller wait |
 // | `handed_over` | tasks that an executor has which is not the pool's own |
 // | `liveness` | the guards that keep a pool from terminating |
-// | `teardown` | shutdown, stop, termination |
+// | `shutdown` | shutdown, stop, termination |
 // | `once`, `series`, `run`, `body` | the body of a task; a series, its runs and its closure |
 // | `plan`, `cron` | when the next run is due: pure functions |
-// | `failure`, `event` | what runs return, what a failure does to a series, and how it is reported |
+// | `failure`, `events` | what runs return, what a failure does to a series, and how it is reported |
 // | `handle` | what a caller waits on |
 
 mod alarm;
+mod as_executor;
 mod body;
 mod builder;
-mod core;
+mod config;
 #[cfg(feature = "cron")]
 mod cron;
 mod dispatch;
 mod dispatcher;
-mod event;
+mod engine;
+mod events;
 mod explain;
 mod failure;
 mod handed_over;
@@ -68,22 +70,21 @@ mod plan;
 mod run;
 mod series;
 mod series_builder;
+mod shutdown;
 mod snapshot;
 mod state;
-mod teardown;
-mod trait_impls;
 
 pub use builder::ScheduledBuilder;
 #[cfg(feature = "cron")]
 pub use cron::{Cron, CronError};
-pub use event::{NextRun, RunReport, ScheduleEvent};
+pub use events::{NextRun, RunReport, ScheduleEvent};
 pub use failure::{Backoff, OnFailure, RunError, RunOutcome, RunReturn, RunStatus};
 pub use handle::{AbortScheduled, Scheduled};
 pub use plan::{Catchup, Every, Overlap};
 pub use series_builder::SeriesBuilder;
 pub use snapshot::{ScheduleSnapshot, Upcoming};
 
-use self::core::Core;
+use self::engine::ScheduleEngine;
 use self::once::run_once;
 use self::pending::Entry;
 use crate::engine::LastHandle;
@@ -128,9 +129,9 @@ use std::time::{Duration, Instant};
 #[doc(alias = "ScheduledThreadPoolExecutor")]
 #[doc(alias = "ScheduledExecutorService")]
 pub struct ScheduledPool<E> {
-    core: Arc<Core>,
+    engine: Arc<ScheduleEngine>,
     executor: Arc<E>,
-    _last: Arc<LastHandle<Core>>,
+    _last: Arc<LastHandle<ScheduleEngine>>,
 }
 
 /// A run, as a [decorator](ScheduledBuilder::decorator) sees it.
@@ -229,7 +230,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn name(&self) -> &str {
-        &self.core.name
+        &self.engine.name
     }
 
     /// The executor that runs due tasks.
@@ -275,7 +276,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let due = self.core.clock.deadline(delay);
+        let due = self.engine.clock.deadline(delay);
         self.schedule_with(TaskSpec::new(), due, f)
     }
 
@@ -333,33 +334,33 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let core = &self.core;
-        if core.is_forked() {
-            return Err(core.not_accepted(f, RejectReason::Forked));
+        let engine = &self.engine;
+        if engine.is_forked() {
+            return Err(engine.not_accepted(f, RejectReason::Forked));
         }
         let spec = spec
             .without_inherited_deadline()
-            .clock_by_default(core.clock.clone());
-        let nanos = core.nanos(due);
-        let queued = core.dispatch_queue.len();
-        let mut state = core.state();
+            .clock_by_default(engine.clock.clone());
+        let nanos = engine.nanos(due);
+        let queued = engine.dispatch_queue.len();
+        let mut state = engine.state();
         // ALARM-2: not for what is due at once.
-        if !state.alarm.has_hold() && core.must_wait_for(due) {
+        if !state.alarm.has_hold() && engine.must_wait_for(due) {
             drop(state);
-            state = match core.hold_threads(queued) {
+            state = match engine.hold_threads(queued) {
                 Ok(state) => state,
-                Err(reason) => return Err(core.not_accepted(f, reason)),
+                Err(reason) => return Err(engine.not_accepted(f, reason)),
             };
         }
         if let Some(reason) = state.reject_reason(queued) {
             drop(state);
-            return Err(core.not_accepted(f, reason));
+            return Err(engine.not_accepted(f, reason));
         }
         // SCHEDULE-1: built under the lock, so that a rejected closure can be given back as it came. That runs
         // no user code.
         let place = state.pending.reserve();
         let key = place.key();
-        let guard = state.guards.issue_for(core, key);
+        let guard = state.guards.issue_for(engine, key);
         state.submitted += 1;
         // Captures are dropped in this order, so the guard outlives what is the user's.
         let (task, handle) = spec.build(move || run_once(f, nanos, guard));
@@ -369,10 +370,10 @@ impl<E: Executor + 'static> ScheduledPool<E> {
         let must_dispatch = state.fill(place, due, nanos, Entry::Once(task));
         drop(state);
         if must_dispatch {
-            core.dispatch_due();
+            engine.dispatch_due();
         }
         let handle = ManuallyDrop::into_inner(handle);
-        Ok(Scheduled::once(core.slot, handle, key, nanos))
+        Ok(Scheduled::once(engine.slot, handle, key, nanos))
     }
 
     /// Runs the closure again and again, at a fixed rate: first after `initial`, then whenever a `period` has
@@ -506,7 +507,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// ```
     #[track_caller]
     pub fn series(&self, every: Every) -> SeriesBuilder<'_> {
-        SeriesBuilder::new(&self.core, every)
+        SeriesBuilder::new(&self.engine, every)
     }
 
     /// Whether it is shut down and has not terminated.

@@ -9,15 +9,15 @@ use std::time::Duration;
 pub(super) fn run_once<F: FnOnce() -> T, T>(f: F, due: u64, guard: Guard) -> Ending<T> {
     let (late, running) = guard.begin(due);
     let mut running = running.until_delivered();
-    let core = running.core();
-    let Some(decorator) = &core.decorator else {
+    let engine = running.core();
+    let Some(decorator) = &engine.decorator else {
         let value = f();
         running.succeed();
         return Ending::Value { value, late };
     };
     let info = RunInfo {
         name: task::current_name().map(|name| name.as_str().to_owned()),
-        due: core.instant(due),
+        due: engine.instant(due),
         lateness: Duration::from_nanos(late),
         number: 1,
     };

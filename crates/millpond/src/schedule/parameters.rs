@@ -1,99 +1,10 @@
-//! The parameters of a scheduled pool: their table, and reading and changing them while it runs.
-//!
-//! - **SCHEDULE-CONFIG-1** Parameters are in the pool's [state](super::state), and read and written under its lock.
+//! Reading and changing the parameters of a running pool. They are described in [`super::config`].
 
 use super::ScheduledPool;
+use super::config::{Config, TABLE};
 use super::state::PoolState;
 use crate::executor::Executor;
-use crate::manage::{
-    Invalid, Parameter, ParameterSpec, ParameterTable, Patch, PatchError, Value, ValueType,
-};
-
-/// How many may wait for their time in a pool that was not told otherwise.
-const DEFAULT_PENDING: usize = 1 << 20;
-
-/// All parameters of a scheduled pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Config {
-    pub(super) max_pending: Option<usize>,
-    pub(super) run_delayed_after_shutdown: bool,
-    pub(super) run_series_after_shutdown: bool,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            max_pending: Some(DEFAULT_PENDING),
-            run_delayed_after_shutdown: true,
-            run_series_after_shutdown: false,
-        }
-    }
-}
-
-impl Config {
-    pub(super) fn of(state: &PoolState) -> Self {
-        Config {
-            max_pending: state.pending.max,
-            run_delayed_after_shutdown: state.runs_delayed,
-            run_series_after_shutdown: state.runs_periodic,
-        }
-    }
-
-    fn write(self, state: &mut PoolState) {
-        state.pending.max = self.max_pending;
-        state.runs_delayed = self.run_delayed_after_shutdown;
-        state.runs_periodic = self.run_series_after_shutdown;
-    }
-}
-
-/// All parameters of a scheduled pool, in the order in which consoles show them.
-const TABLE: ParameterTable<Config> = ParameterTable(&[
-    ParameterSpec {
-        name: "max_pending",
-        kind: ValueType::Optional(&ValueType::Integer {
-            min: 0,
-            max: usize::MAX as u64,
-        }),
-        unit: Some("tasks"),
-        default: |_| Some(Config::default().max_pending.into()),
-        is_live: true,
-        help: "The most tasks and series that may wait for their time; none is without a bound.",
-        advice: "",
-        get: |config| config.max_pending.into(),
-        set: |config, value| {
-            config.max_pending = value.as_usize();
-            Ok(())
-        },
-    },
-    ParameterSpec {
-        name: "run_delayed_after_shutdown",
-        kind: ValueType::Boolean,
-        unit: None,
-        default: |_| Some(Config::default().run_delayed_after_shutdown.into()),
-        is_live: true,
-        help: "Whether delayed tasks still run after a shutdown.",
-        advice: "",
-        get: |config| config.run_delayed_after_shutdown.into(),
-        set: |config, value| {
-            config.run_delayed_after_shutdown = value.is_true();
-            Ok(())
-        },
-    },
-    ParameterSpec {
-        name: "run_series_after_shutdown",
-        kind: ValueType::Boolean,
-        unit: None,
-        default: |_| Some(Config::default().run_series_after_shutdown.into()),
-        is_live: true,
-        help: "Whether series go on after a shutdown.",
-        advice: "",
-        get: |config| config.run_series_after_shutdown.into(),
-        set: |config, value| {
-            config.run_series_after_shutdown = value.is_true();
-            Ok(())
-        },
-    },
-]);
+use crate::manage::{Change, Invalid, Parameter, Patch, PatchError, Value};
 
 impl<E: Executor + 'static> ScheduledPool<E> {
     /// The most tasks and series that may wait for their time; `None` is any number.
@@ -108,7 +19,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn max_pending(&self) -> Option<usize> {
-        self.core.readable_state()?.pending.max
+        self.engine.readable_state()?.pending.max
     }
 
     /// Changes how many tasks and series may wait for their time. Those above it stay.
@@ -144,7 +55,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// ```
     #[doc(alias = "getExecuteExistingDelayedTasksAfterShutdownPolicy")]
     pub fn runs_delayed_after_shutdown(&self) -> bool {
-        self.core
+        self.engine
             .readable_state()
             .is_some_and(|state| state.runs_delayed)
     }
@@ -184,7 +95,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// ```
     #[doc(alias = "getContinueExistingPeriodicTasksAfterShutdownPolicy")]
     pub fn runs_series_after_shutdown(&self) -> bool {
-        self.core
+        self.engine
             .readable_state()
             .is_some_and(|state| state.runs_periodic)
     }
@@ -225,11 +136,11 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parameters(&self) -> Vec<Parameter> {
-        let config = self.core.readable_state().map(|state| Config::of(&state));
+        let config = self.engine.readable_state().map(|state| Config::of(&state));
         TABLE.describe(&config.unwrap_or_default())
     }
 
-    /// Changes all parameters that the patch names, or none.
+    /// Changes all parameters that the patch names, or none. Returns what has changed.
     ///
     /// # Errors
     ///
@@ -245,22 +156,8 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// assert_eq!((timers.max_pending(), timers.runs_series_after_shutdown()), (Some(100), true));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
-        let below = |problem: Invalid| match self.executor_with(problem.parameter()) {
-            Some(executor) => problem.known_below(executor),
-            None => problem,
-        };
-        let unknown = TABLE.unknown(patch);
-        let mut problems: Vec<_> = unknown.into_iter().map(below).collect();
-        let Some(mut state) = self.core.live_state() else {
-            return PatchError::unless_none(vec![Invalid::Forked]);
-        };
-        let now = Config::of(&state);
-        let (next, further) = TABLE.resolve_known(&now, patch);
-        problems.extend(further);
-        PatchError::unless_none(problems)?;
-        next.write(&mut state);
-        drop(state);
+    pub fn apply(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
+        let (now, next) = self.resolve(patch, Config::write)?;
         let max_pending = now.max_pending;
         if now
             != (Config {
@@ -268,9 +165,38 @@ impl<E: Executor + 'static> ScheduledPool<E> {
                 ..next
             })
         {
-            self.core.cancel_unwanted();
+            self.engine.cancel_unwanted();
         }
-        Ok(())
+        Ok(TABLE.changes(&now, &next))
+    }
+
+    /// What the patch would change.
+    pub(super) fn check(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
+        let (now, next) = self.resolve(patch, |_, _| ())?;
+        Ok(TABLE.changes(&now, &next))
+    }
+
+    /// The parameters now, and those that the patch leads to, which are left to `then` under the lock.
+    fn resolve(
+        &self,
+        patch: &Patch,
+        then: impl FnOnce(Config, &mut PoolState),
+    ) -> Result<(Config, Config), PatchError> {
+        let below = |problem: Invalid| match self.executor_with(problem.parameter()) {
+            Some(executor) => problem.known_below(executor),
+            None => problem,
+        };
+        let unknown = TABLE.unknown(patch);
+        let mut problems: Vec<_> = unknown.into_iter().map(below).collect();
+        let Some(mut state) = self.engine.live_state() else {
+            return Err(PatchError::of(Invalid::Forked));
+        };
+        let now = Config::of(&state);
+        let (next, further) = TABLE.resolve_known(&now, patch);
+        problems.extend(further);
+        PatchError::unless_none(problems)?;
+        then(next, &mut state);
+        Ok((now, next))
     }
 
     /// The name of the executor, if it has the parameter.
@@ -290,6 +216,6 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// Changes one parameter to a value of its type. In a forked process nothing changes.
     fn change(&self, name: &'static str, value: impl Into<Value>) {
         let changed = self.apply(&Patch::new().set(name, value.into()));
-        debug_assert!(changed.is_ok() || self.core.is_forked(), "{changed:?}");
+        debug_assert!(changed.is_ok() || self.engine.is_forked(), "{changed:?}");
     }
 }

@@ -78,13 +78,13 @@ impl Run {
             self.is_settled = true;
             return;
         }
-        let core = &series.core;
+        let engine = &series.engine;
         let guard = self.guard.take().expect("a run is run once");
-        let (late, running) = guard.begin(core.nanos(Deadline::at(self.planned.due)));
+        let (late, running) = guard.begin(engine.nanos(Deadline::at(self.planned.due)));
         self.running = Some(running);
         let late = Duration::from_nanos(late);
         let number = series.record_begin(late);
-        let called = panic::catch_unwind(AssertUnwindSafe(|| match &core.decorator {
+        let called = panic::catch_unwind(AssertUnwindSafe(|| match &engine.decorator {
             None => series.call(),
             Some(decorator) => {
                 let info = RunInfo {
@@ -125,7 +125,7 @@ impl Run {
 impl Drop for Run {
     fn drop(&mut self) {
         if self.guard.is_some() {
-            self.series.core.record_unrun();
+            self.series.engine.record_unrun();
         }
         if self.is_settled {
             return;

@@ -26,10 +26,10 @@ mod last;
 mod next;
 
 use super::body::{Body, Done, Finish};
-use super::core::Core;
 use super::dispatcher::DueTask;
-use super::event::label_of;
-use super::event::{NextRun, RunReport};
+use super::engine::ScheduleEngine;
+use super::events::label_of;
+use super::events::{NextRun, RunReport};
 use super::failure::{OnFailure, RunOutcome, RunStatus};
 use super::liveness::Guard;
 use super::pending::Entry;
@@ -51,7 +51,7 @@ use std::time::Instant;
 use std::time::{Duration, SystemTime};
 
 pub(super) struct Series {
-    pub(super) core: Arc<Core>,
+    pub(super) engine: Arc<ScheduleEngine>,
     pub(super) spec: TaskSpec,
     pub(super) name: Option<String>,
     pub(super) every: Every,
@@ -117,7 +117,7 @@ const LOOK: Duration = Duration::from_secs(60);
 
 impl Series {
     /// A series that is not pending yet.
-    pub(super) fn new(core: &Arc<Core>, guard: Guard, parts: Parts) -> Arc<Self> {
+    pub(super) fn new(engine: &Arc<ScheduleEngine>, guard: Guard, parts: Parts) -> Arc<Self> {
         let planned = match parts.first {
             Next::At(planned) => planned,
             Next::Never => DueTime {
@@ -125,9 +125,9 @@ impl Series {
                 wall: parts.now.wall,
             },
         };
-        core.counters.series.fetch_add(1, Ordering::Relaxed);
+        engine.counters.series.fetch_add(1, Ordering::Relaxed);
         Arc::new(Series {
-            core: Arc::clone(core),
+            engine: Arc::clone(engine),
             spec: parts.spec,
             name: parts.name,
             every: parts.every,
@@ -153,11 +153,11 @@ impl Series {
     }
 
     pub(super) fn is_forked(&self) -> bool {
-        self.core.is_forked()
+        self.engine.is_forked()
     }
 
     pub(super) fn metrics(&self) -> SeriesMetrics {
-        if self.core.is_forked() {
+        if self.engine.is_forked() {
             SeriesMetrics::default()
         } else {
             self.state.lock().metrics.clone()
@@ -170,7 +170,7 @@ impl Series {
 
     /// When the next run is due; never, if the series has ended, or if that depends on a run that has not.
     pub(super) fn next_run(&self) -> Deadline {
-        let pool = self.core.state();
+        let pool = self.engine.state();
         let state = self.state.lock();
         match state.key.and_then(|key| pool.pending.due_of(key)) {
             Some(Deadline::NEVER) | None => Deadline::NEVER,
@@ -248,9 +248,9 @@ impl Series {
 
     /// Its entry was due: the run to be handed over, if there is to be one.
     pub(super) fn take_due_run(self: &Arc<Self>) -> Option<DueTask> {
-        let now = self.core.now();
+        let now = self.engine.now();
         let run = {
-            let mut pool = self.core.state();
+            let mut pool = self.engine.state();
             let mut state = self.state.lock();
             state.key = None;
             if state.has_ended {
@@ -285,7 +285,7 @@ impl Series {
                 let next = self.every.next(self.catchup, state.last, now);
                 let _ = self.wait_locked(&mut pool, &mut state, next, now);
                 state.metrics.skipped += 1;
-                self.core.counters.skipped.fetch_add(1, Ordering::Relaxed);
+                self.engine.counters.skipped.fetch_add(1, Ordering::Relaxed);
                 return None;
             }
             if plans_ahead {
@@ -313,7 +313,7 @@ impl Series {
         planned: DueTime,
     ) -> Option<Run> {
         state.guard.as_ref()?;
-        let guard = pool.guards.issue(&self.core);
+        let guard = pool.guards.issue(&self.engine);
         let number = state.next_number;
         state.next_number += 1;
         state.out.push((number, None));
@@ -342,7 +342,7 @@ impl Series {
     /// Ends it for this reason, if it has not ended. A run that has begun goes on.
     pub(super) fn end(self: &Arc<Self>, reason: CancelReason) {
         let ended = {
-            let mut pool = self.core.state();
+            let mut pool = self.engine.state();
             let mut state = self.state.lock();
             self.close(&mut pool, &mut state)
         };
@@ -392,7 +392,7 @@ impl Series {
         let Some(Ended { done, guard, entry }) = ended else {
             return;
         };
-        self.core.counters.series.fetch_sub(1, Ordering::Relaxed);
+        self.engine.counters.series.fetch_sub(1, Ordering::Relaxed);
         drop(entry);
         let body = self.body.lock().take();
         catch_panic::drop(body);
@@ -413,7 +413,7 @@ impl Series {
     /// Whether a run may begin now. If it may not because of a shutdown, the series ends.
     pub(super) fn try_begin(self: &Arc<Self>, is_last: bool) -> bool {
         let may_run = {
-            let pool = self.core.state();
+            let pool = self.engine.state();
             if self.state.lock().has_ended {
                 return false;
             }
@@ -463,12 +463,12 @@ impl Series {
     /// A run is over (SERIES-2): records it, and decides what comes next.
     pub(super) fn settle(self: &Arc<Self>, run: &Run, result: RunResult) {
         chaos::point("schedule.settle");
-        let now = self.core.now();
+        let now = self.engine.now();
         let outcome = result.outcome();
         let is_lost = matches!(result, RunResult::Lost);
         let mut must_dispatch = false;
         let settled = {
-            let mut pool = self.core.state();
+            let mut pool = self.engine.state();
             let mut state = self.state.lock();
             let index = state.out.iter().position(|(own, _)| *own == run.number);
             let handle = index.map(|index| state.out.swap_remove(index));
@@ -479,7 +479,7 @@ impl Series {
             }
             let may_go_on = pool.lets_series_run()
                 && !run.is_last
-                && !self.core.is_executor_down.load(Ordering::Relaxed);
+                && !self.engine.is_executor_down.load(Ordering::Relaxed);
             let by_result = self.next_after(&state, &result);
             let next = if may_go_on { by_result } else { NextRun::Never };
             let is_over = next == NextRun::Never
@@ -507,23 +507,23 @@ impl Series {
             catch_panic::drop(result);
         }
         if must_dispatch {
-            self.core.dispatch_due();
+            self.engine.dispatch_due();
         }
         if settled.is_silent || outcome == RunOutcome::Completed {
             return;
         }
         if is_lost {
-            let counter = &self.core.counters.rejected_when_due;
+            let counter = &self.engine.counters.rejected_when_due;
             counter.fetch_add(1, Ordering::Relaxed);
         }
         let report = RunReport {
-            pool: self.core.name.to_string(),
+            pool: self.engine.name.to_string(),
             label: self.label(),
             outcome,
             runs: settled.runs,
             next: settled.next,
         };
-        self.core.emit(|_| report.into_event());
+        self.engine.emit(|_| report.into_event());
     }
 }
 

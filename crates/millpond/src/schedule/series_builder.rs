@@ -1,7 +1,7 @@
 //! The builder of a series, and the task behind its handle.
 
 use super::body::{Body, Done, Finish};
-use super::core::Core;
+use super::engine::ScheduleEngine;
 use super::failure::{OnFailure, RunReturn, RunStatus};
 use super::handle::{Ending, Scheduled};
 use super::plan::{Catchup, Every, Next, Overlap};
@@ -36,7 +36,7 @@ use std::time::Duration;
 /// ```
 #[must_use = "a description does nothing until the series is started"]
 pub struct SeriesBuilder<'a> {
-    core: &'a Arc<Core>,
+    engine: &'a Arc<ScheduleEngine>,
     spec: TaskSpec,
     name: Option<Cow<'static, str>>,
     every: Every,
@@ -48,9 +48,9 @@ pub struct SeriesBuilder<'a> {
 
 impl<'a> SeriesBuilder<'a> {
     #[track_caller]
-    pub(super) fn new(core: &'a Arc<Core>, every: Every) -> Self {
+    pub(super) fn new(engine: &'a Arc<ScheduleEngine>, every: Every) -> Self {
         SeriesBuilder {
-            core,
+            engine,
             spec: TaskSpec::new(),
             name: None,
             every,
@@ -210,7 +210,7 @@ impl<'a> SeriesBuilder<'a> {
             let text = "runs that overlap call the closure in several threads at once: start the \
                         series with start_shared, or choose Overlap::Skip or Overlap::Queue";
             return Err(self
-                .core
+                .engine
                 .not_accepted(f, RejectReason::Invalid(text.into())));
         }
         self.start_with(f, |mut f, aside| {
@@ -252,39 +252,39 @@ impl<'a> SeriesBuilder<'a> {
         f: F,
         body: impl FnOnce(F, Aside<T>) -> Body,
     ) -> Result<Scheduled<T>, Rejected<F>> {
-        let core = self.core;
-        if core.is_forked() {
-            return Err(core.not_accepted(f, RejectReason::Forked));
+        let engine = self.engine;
+        if engine.is_forked() {
+            return Err(engine.not_accepted(f, RejectReason::Forked));
         }
         if let Some(problem) = self.every.problem() {
-            return Err(core.not_accepted(f, RejectReason::Invalid(problem.into())));
+            return Err(engine.not_accepted(f, RejectReason::Invalid(problem.into())));
         }
         let mut spec = self.spec.without_inherited_deadline();
-        spec = spec.clock_by_default(core.clock.clone());
+        spec = spec.clock_by_default(engine.clock.clone());
         let name = self.name.as_deref().map(str::to_owned);
         if let Some(name) = self.name {
             spec = spec.name(name);
         }
-        let (now, queued) = (core.now(), core.dispatch_queue.len());
+        let (now, queued) = (engine.now(), engine.dispatch_queue.len());
         let first = self.every.first(self.initial, now);
         let aside = Arc::new(Mutex::new(None));
         let (done, handle) = end_of(&spec, Arc::clone(&aside));
-        let mut state = core.state();
+        let mut state = engine.state();
         // ALARM-2: also if its first run is due at once, for the second is not.
         if !state.alarm.has_hold() && first != Next::Never {
             drop(state);
-            state = match core.hold_threads(queued) {
+            state = match engine.hold_threads(queued) {
                 Ok(state) => state,
-                Err(reason) => return Err(core.not_accepted(f, reason)),
+                Err(reason) => return Err(engine.not_accepted(f, reason)),
             };
         }
         if let Some(reason) = state.reject_reason(queued) {
             drop(state);
-            return Err(core.not_accepted(f, reason));
+            return Err(engine.not_accepted(f, reason));
         }
-        let guard = state.guards.issue(core);
+        let guard = state.guards.issue(engine);
         let series = Series::new(
-            core,
+            engine,
             guard,
             series::Parts {
                 name,
@@ -302,7 +302,7 @@ impl<'a> SeriesBuilder<'a> {
         let must_dispatch = series.wait_for(&mut state, first, now);
         drop(state);
         if must_dispatch {
-            core.dispatch_due();
+            engine.dispatch_due();
         }
         Ok(Scheduled::series(handle, series))
     }

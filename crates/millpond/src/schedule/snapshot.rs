@@ -26,9 +26,9 @@
 //! runs first, so it never shows more than was submitted.
 
 use super::ScheduledPool;
-use super::core::Core;
-use super::event::label_of;
-use super::parameters::Config;
+use super::config::Config;
+use super::engine::ScheduleEngine;
+use super::events::label_of;
 use super::pending::Entry;
 use super::state::PoolState;
 use crate::executor::Executor;
@@ -147,7 +147,7 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn snapshot(&self) -> ScheduleSnapshot {
-        of(&self.core)
+        of(&self.engine)
     }
 
     /// The next runs, at most so many, in the order in which they are due. A task that has been handed over is
@@ -173,17 +173,17 @@ impl<E: Executor + 'static> ScheduledPool<E> {
     /// ```
     #[doc(alias = "getQueue")]
     pub fn upcoming(&self, most: usize) -> Vec<Upcoming> {
-        if self.core.is_forked() {
+        if self.engine.is_forked() {
             return Vec::new();
         }
-        upcoming(&self.core.state(), most)
+        upcoming(&self.engine.state(), most)
     }
 }
 
-fn of(core: &Core) -> ScheduleSnapshot {
-    let counts = &core.counters;
+fn of(engine: &ScheduleEngine) -> ScheduleSnapshot {
+    let counts = &engine.counters;
     let mut snapshot = ScheduleSnapshot {
-        name: core.name.to_string(),
+        name: engine.name.to_string(),
         state: RunState::Terminated,
         pending: 0,
         max_pending: None,
@@ -202,12 +202,12 @@ fn of(core: &Core) -> ScheduleSnapshot {
         lateness: Distribution::new(),
         upcoming: Vec::new(),
     };
-    let is_forked = core.is_forked();
+    let is_forked = engine.is_forked();
     // Before the state: see the header.
     let totals = if is_forked {
-        core.runs.totals_if_free()
+        engine.runs.totals_if_free()
     } else {
-        Some(core.runs.totals())
+        Some(engine.runs.totals())
     };
     if let Some(totals) = totals {
         snapshot.runs = totals.lateness.count();
@@ -215,8 +215,8 @@ fn of(core: &Core) -> ScheduleSnapshot {
         snapshot.failed = totals.failed;
         snapshot.lateness = totals.lateness;
     }
-    let live = (!is_forked).then(|| (core.dispatch_queue.len(), core.is_terminated()));
-    let Some(state) = core.readable_state() else {
+    let live = (!is_forked).then(|| (engine.dispatch_queue.len(), engine.is_terminated()));
+    let Some(state) = engine.readable_state() else {
         return snapshot;
     };
     let config = Config::of(&state);
@@ -254,7 +254,7 @@ impl Details for ScheduleSnapshot {
 impl<E: Executor + 'static> ScheduledPool<E> {
     /// Whether nothing that becomes due can run.
     pub(super) fn is_executor_down(&self, state: RunState) -> bool {
-        state == RunState::Running && self.core.is_executor_down.load(Ordering::Relaxed)
+        state == RunState::Running && self.engine.is_executor_down.load(Ordering::Relaxed)
     }
 
     /// Its workers are those of the executor, so it has none.

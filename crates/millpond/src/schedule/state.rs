@@ -9,8 +9,8 @@
 //!
 //! # Invariants
 //!
-//! - **STATESLOT-1** A slot belongs to one pool at a time: from when that is built until its core is dropped. So a
-//!   guard that is not dropped finds the state of its own pool: it holds the core.
+//! - **STATESLOT-1** A slot belongs to one pool at a time: from when that is built until its engine is dropped. So a
+//!   guard that is not dropped finds the state of its own pool: it holds the engine.
 //! - **STATESLOT-2** A key of the queue fits no entry of a later pool (WHEEL-5 of the wheel). So a key removes its own
 //!   entry or nothing.
 //! - **STATESLOT-3** A handle that asks a slot for anything that needs no key, such as what its due time means, may be
@@ -20,8 +20,8 @@
 //!   thread, so no pool takes them.
 
 use super::alarm::{AlarmState, ThreadHold};
-use super::core::Parts;
 use super::dispatch::Turn;
+use super::engine::Parts;
 use super::leader::LeaderState;
 use super::liveness::Guards;
 use super::pending::{Due, Entry, PendingQueue};
@@ -43,7 +43,7 @@ pub(super) struct PoolState {
     pub(super) alarm: AlarmState,
     pub(super) leader: LeaderState,
     pub(super) turn: Turn,
-    /// The core's executor, for handles, which have no core.
+    /// The engine's executor, for handles, which have no engine.
     executor: Option<Arc<dyn Executor>>,
     /// Whether delayed tasks, and series, go on after a shutdown.
     pub(super) runs_delayed: bool,
@@ -89,7 +89,7 @@ impl PoolState {
         (pending >= most).then_some(RejectReason::ScheduleFull { pending, most })
     }
 
-    /// Inserts an entry. Returns whether the caller must [dispatch](super::core::Core::dispatch_due) because of it.
+    /// Inserts an entry. Returns whether the caller must [dispatch](super::engine::ScheduleEngine::dispatch_due) because of it.
     pub(super) fn insert(&mut self, due: Deadline, entry: Entry) -> (Key, bool) {
         let key = self.pending.insert(due, entry);
         (key, self.alarm.is_after(due))
@@ -117,7 +117,7 @@ impl PoolState {
         }
     }
 
-    /// The core is being dropped.
+    /// The engine is being dropped.
     fn close(&mut self) -> Remains {
         Remains {
             _pending: self.pending.close(),
@@ -157,7 +157,7 @@ impl StateSlot {
         slot
     }
 
-    /// The core is being dropped (STATESLOT-1).
+    /// The engine is being dropped (STATESLOT-1).
     pub(super) fn release(&'static self) {
         if self.is_forked() {
             return;
@@ -243,7 +243,7 @@ mod tests {
     /// An entry in the queue of a pool, without a task of the pool's.
     fn insert(pool: &ScheduledPool<DirectExecutor>) -> Key {
         let (task, _handle) = task::new(|| ());
-        pool.core
+        pool.engine
             .state()
             .insert(Deadline::NEVER, Entry::Once(task))
             .0
@@ -252,14 +252,14 @@ mod tests {
     /// The next pool, if it is in this slot: other tests may have taken it meanwhile.
     fn next_in(slot: &'static StateSlot) -> Option<ScheduledPool<DirectExecutor>> {
         let next = pool();
-        std::ptr::eq(next.core.slot, slot).then_some(next)
+        std::ptr::eq(next.engine.slot, slot).then_some(next)
     }
 
     #[test]
     fn a_pool_takes_the_slot_of_one_that_is_gone_and_old_keys_and_handles_touch_nothing_there() {
         for _ in 0..1000 {
             let first = pool();
-            let slot = first.core.slot;
+            let slot = first.engine.slot;
             let key = insert(&first);
             let handle = first.schedule(HOUR, || 7).unwrap();
             let idle = first.schedule(HOUR, || 8).unwrap();
@@ -288,11 +288,11 @@ mod tests {
     #[test]
     fn a_slot_that_is_released_keeps_nothing_of_its_pool() {
         let first = pool();
-        let slot = first.core.slot;
+        let slot = first.engine.slot;
         let executor = Arc::downgrade(&first.executor);
-        let core = Arc::downgrade(&first.core);
+        let engine = Arc::downgrade(&first.engine);
         insert(&first);
-        // Some of what keeps the core alive is in the state now (LIVENESS-6).
+        // Some of what keeps the engine alive is in the state now (LIVENESS-6).
         let tasks: Vec<_> = (0..100).map(|_| first.schedule(HOUR, || ())).collect();
         let handles: Vec<_> = tasks.into_iter().map(Result::unwrap).collect();
         assert!(handles[1..].iter().all(|handle| handle.cancel()));
@@ -301,7 +301,7 @@ mod tests {
         drop(first.shutdown_now());
         assert!(first.is_terminated());
         drop(first);
-        assert!(core.upgrade().is_none() && executor.upgrade().is_none());
+        assert!(engine.upgrade().is_none() && executor.upgrade().is_none());
         assert!(handles.iter().all(|handle| handle.is_cancelled()));
     }
 }

@@ -1,7 +1,7 @@
 //! What parameters say of themselves is what their engine does.
 
-use super::{engines, pool, value};
-use millpond::manage::{Invalid, Managed, Parameter, Patch, PatchError, Value, ValueType};
+use super::{engines, pool, value, values};
+use millpond::manage::{Change, Invalid, Managed, Parameter, Patch, PatchError, Value, ValueType};
 use millpond::pool::{Queue, ThreadPool};
 use std::time::Duration;
 
@@ -153,10 +153,27 @@ fn is_misfit(problem: &Invalid) -> bool {
     }
 }
 
-/// Every engine afresh for every value: `try_value` applies one to a parameter.
+/// A dry run changes nothing and says what the patch then does: what has changed, or what is wrong.
+fn apply_as_checked(engine: &dyn Managed, patch: &Patch) -> Result<Vec<Change>, PatchError> {
+    let before = values(engine);
+    let checked = engine.check(patch);
+    assert_eq!(values(engine), before, "{patch:?}");
+    let applied = engine.apply(patch);
+    assert_eq!(checked, applied, "{patch:?}");
+    let changes: Vec<_> = before
+        .into_iter()
+        .zip(values(engine))
+        .filter(|(before, after)| before != after)
+        .map(|((name, from), (_, to))| Change::new(name, from, to))
+        .collect();
+    assert_eq!(*applied.as_ref().unwrap_or(&Vec::new()), changes);
+    applied
+}
+
+/// Every engine afresh for every value, which is applied to one parameter.
 fn each_live_parameter(
     values: fn(ValueType) -> Vec<Value>,
-    judge: fn(&Parameter, &Value, Result<(), PatchError>),
+    judge: fn(&Parameter, &Value, Result<Vec<Change>, PatchError>),
 ) {
     for place in 0..engines().len() {
         let engine = || engines().swap_remove(place);
@@ -164,7 +181,7 @@ fn each_live_parameter(
             for value in values(parameter.kind) {
                 let patch = Patch::new().set(parameter.name.clone(), value.clone());
                 if parameter.is_live {
-                    judge(&parameter, &value, engine().apply(&patch));
+                    judge(&parameter, &value, apply_as_checked(&*engine(), &patch));
                 }
             }
         }

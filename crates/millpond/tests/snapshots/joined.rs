@@ -42,7 +42,8 @@ fn fail_on_joining_threads<E: Executor + Lifecycle + Managed + Sync>(case: &str,
 fn what_panics_on_the_thread_that_joins_it_has_failed() {
     let pool = ThreadPool::builder("mill").core(1).max(1).build().unwrap();
     fail_on_joining_threads("thread pool", &pool);
-    assert_eq!(pool.snapshot().panicked_outside, 2);
+    let now = pool.snapshot();
+    assert_eq!((now.panicked, now.panicked_outside), (2, 2));
     let pool = ForkJoinPool::builder("mill").parallelism(1).max_spares(0);
     let pool = pool.build().unwrap();
     fail_on_joining_threads("fork-join pool", &pool);

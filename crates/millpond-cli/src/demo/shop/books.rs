@@ -56,14 +56,15 @@ impl Page {
         if lost > 0 {
             wrong.push(format!("{lost} tasks came and were never heard of again"));
         }
-        let dropped = pool.discarded + pool.shed + pool.expired + pool.cancelled + pool.handed_back;
+        let dropped = pool.cancelled;
         if counts.dropped != dropped {
             wrong.push(format!(
                 "{} tasks were dropped, and the pool knows of {dropped}",
                 counts.dropped
             ));
         }
-        let ran = pool.completed + pool.caller_ran;
+        // What extra threads ran is not known here.
+        let ran = pool.completed - pool.extra_ran;
         let agrees = if had_extra_threads {
             counts.done >= ran
         } else {

@@ -289,7 +289,7 @@ impl Player {
             now.active,
             now.queued - gone,
             queue.join(","),
-            now.completed,
+            now.completed_by_workers(),
             now.largest,
             now.task_count() - gone as u64,
             now.core,

@@ -8,6 +8,7 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `supervised` | an engine and its workers, as the watchdog sees them; looking into an engine |
 //! | `limits` | limits on the run time of tasks |
 //! | `interrupt` | interrupting the very task that runs too long |
 //!
@@ -19,6 +20,9 @@
 //!
 //! It rings when the first of the running tasks exceeds its limit; every second; and, because a task that starts after the
 //! look must be seen, too, as often as the shortest limit. Each look walks the workers.
+//!
+//! It also tries again to start a worker that was refused a thread, if work waits for it: no other worker may ever come to
+//! that work, and no submit may follow that would try.
 //!
 //! By a manual clock there is a watchdog only if there is a limit: a clock that stands still cannot tell what takes too
 //! long. Models have no other clock, and the same watchdog, if the engine is built with a limit.
@@ -43,19 +47,17 @@
 
 mod interrupt;
 mod limits;
+mod supervised;
 
 pub use limits::RunWarning;
 
 pub(crate) use interrupt::InterruptTarget;
 pub(crate) use limits::{Limits, SHORTEST as SHORTEST_LIMIT};
+pub(crate) use supervised::{Supervised, SupervisedPart, SupervisedWorker};
 
-use super::dropped::DropSource;
-use super::health::Health;
-use super::long_run::{self, LongRun};
-use super::metrics::{Counter, Label, LabelId, RunningTask};
-use super::stacks::LongRuns;
-use super::view::{WorkerState, WorkerView};
-use super::workers::ThreadInfo;
+use super::long_run;
+use super::metrics::{Counter, Label, RunningTask};
+use super::workers::Worker;
 use crate::time::{
     Alarm, NoTimerThread, Owner, TimerHold, TimestampClock, Work, drop_off_timer, run_off_timer,
 };
@@ -121,176 +123,6 @@ pub(crate) struct Overrun {
     pub(crate) is_interrupted: bool,
     /// When it was found.
     pub(crate) now: Timestamp,
-}
-
-/// A worker, as the watchdog sees it.
-pub(crate) trait SupervisedWorker {
-    /// Its number, which no other worker of the engine has.
-    fn number(&self) -> u64;
-
-    /// The task that it runs.
-    fn running(&self) -> Option<RunningTask>;
-
-    /// True from when it finds no task to when it has taken one: its own flag, which may lag behind (WATCHDOG-1).
-    fn is_flagged_idle(&self) -> bool;
-
-    /// True if its thread has begun and runs no task, by its metrics (see `find_lost_wakeup`).
-    fn has_no_task(&self) -> bool;
-
-    /// Interrupts the task that it runs.
-    fn interrupt_target(&self) -> &Mutex<InterruptTarget>;
-
-    /// Its thread, once that has started.
-    fn thread(&self) -> Option<&ThreadInfo>;
-
-    /// What it does, for those that look at it.
-    fn state(&self) -> WorkerState;
-}
-
-/// An engine, as the watchdog sees it.
-pub(crate) trait Supervised: DropSource {
-    /// Its workers.
-    type Worker: SupervisedWorker + Send + Sync + 'static;
-
-    /// Its watchdog.
-    fn watchdog(&self) -> &Watchdog;
-
-    /// True while the watchdog is armed. Beside what every submit reads.
-    fn is_watched(&self) -> &AtomicBool;
-
-    /// The counter of its clock.
-    fn timestamps(&self) -> &TimestampClock;
-
-    /// Its workers.
-    fn workers(&self) -> Vec<Arc<Self::Worker>>;
-
-    /// True if its queue is user code (WATCHDOG-3).
-    fn has_foreign_queue(&self) -> bool;
-
-    /// True if a task waits that a worker could take.
-    fn has_ready_task(&self) -> bool;
-
-    /// The number of tasks that wait.
-    fn queued(&self) -> usize;
-
-    /// True if a burst of tasks has left memory that is not needed any more.
-    fn has_surplus(&self) -> bool;
-
-    /// Returns that memory to the system.
-    fn trim(&self);
-
-    /// True if no task waits. A user's queue that panics is not empty.
-    fn is_queue_empty(&self) -> bool;
-
-    /// The number of tasks that workers have taken so far.
-    fn taken(&self) -> u64;
-
-    /// Wakes the workers that wait for tasks.
-    fn wake_idle_workers(&self);
-
-    /// The label with this id.
-    fn label(&self, id: LabelId) -> Label;
-
-    /// Lets idle labels make room for others.
-    fn renew_labels(&self);
-
-    /// Counts that the timer got no thread.
-    fn timer_unavailable(&self);
-
-    /// Long runs whose stacks are to be copied.
-    fn long_runs(&self) -> &LongRuns<Self::Worker>;
-
-    /// The event that a task runs too long.
-    fn long_running_event(&self, run: Box<LongRun>) -> Self::Event;
-
-    /// The event that so many tasks waited while workers were idle.
-    fn lost_wakeup_event(&self, queued: usize) -> Self::Event;
-
-    /// What a worker does now.
-    fn view(&self, worker: &Self::Worker, now: Timestamp) -> WorkerView {
-        WorkerView::of(worker, self.timestamps(), |id| self.label(id), now)
-    }
-
-    /// What the watchdog knows of its health. Nothing of now in a forked process, which has no workers, and where a lock
-    /// may have been copied while it was held.
-    fn watchdog_health(&self, is_forked: bool) -> Health {
-        let watchdog = self.watchdog();
-        let (long_running, since_lost_wakeup) = if is_forked {
-            (0, None)
-        } else {
-            (self.long_running(), self.since_lost_wakeup())
-        };
-        Health {
-            long_running,
-            since_lost_wakeup,
-            lost_wakeups: watchdog.lost_wakeups.get(),
-            long_runs: watchdog.long_runs.get(),
-            deadlocks: watchdog.deadlocks.get(),
-            ..Health::default()
-        }
-    }
-
-    /// The number of tasks that are running and have exceeded their limits.
-    fn long_running(&self) -> usize {
-        if !self.watchdog().has_limits() {
-            return 0;
-        }
-        let (workers, now) = (self.workers(), self.timestamps().now());
-        let runs = workers
-            .iter()
-            .filter_map(|it| LimitedRun::of(self, &**it, now));
-        runs.filter(LimitedRun::is_too_long).count()
-    }
-
-    /// The time since the last lost wake-up was found.
-    fn since_lost_wakeup(&self) -> Option<Duration> {
-        let at = self.watchdog().state.lock().lost_wakeup_at?;
-        let timestamps = self.timestamps();
-        Some(Duration::from_nanos(timestamps.nanos(at, timestamps.now())))
-    }
-
-    /// Arms the watchdog, for the first time or after a rest.
-    #[cold]
-    fn arm_watchdog(self: &Arc<Self>) {
-        let watchdog = self.watchdog();
-        if !needs_watchdog(&**self) || watchdog.was_just_refused(self.timestamps()) {
-            return;
-        }
-        if !self.is_watched().swap(true, Ordering::Relaxed) {
-            watchdog.state.lock().idle_looks = 0;
-            let shortest = watchdog.limits.lock().shortest();
-            look_after(self, shortest.unwrap_or(INTERVAL).min(INTERVAL));
-        }
-    }
-
-    /// True if there is no need to [arm](Supervised::arm_watchdog) the watchdog: it is armed, or there is none.
-    #[inline]
-    fn is_watchdog_armed(&self) -> bool {
-        !self.watchdog().is_enabled
-            || self.is_watched().load(Ordering::Relaxed)
-            || !needs_watchdog(self)
-    }
-
-    /// Changes the limits.
-    fn change_limits(self: &Arc<Self>, change: impl FnOnce(&mut Limits)) {
-        self.watchdog().write_limits(change);
-        self.heed_limits();
-    }
-
-    /// Goes by the limits that have been [written](Watchdog::write_limits); under no lock.
-    fn heed_limits(self: &Arc<Self>) {
-        let watchdog = self.watchdog();
-        if !watchdog.has_limits() {
-            let hold = watchdog.state.lock().hold.take();
-            drop(hold);
-        }
-        // A shorter limit must not wait for the next look; and the first one finds no watchdog by a manual clock.
-        if self.is_watched().load(Ordering::Relaxed) {
-            look_after(self, Duration::ZERO);
-        } else {
-            self.arm_watchdog();
-        }
-    }
 }
 
 impl Watchdog {
@@ -434,7 +266,7 @@ fn timer_unavailable<E: Supervised>(engine: &E, no_thread: NoTimerThread) -> Ala
     let now = engine.timestamps().now().count();
     engine.watchdog().refused_at.store(now, Ordering::Relaxed);
     engine.is_watched().store(false, Ordering::Relaxed);
-    engine.timer_unavailable();
+    engine.starts().failures.add(1);
     no_thread.alarm
 }
 
@@ -459,6 +291,13 @@ fn look_at_all<E: Supervised>(engine: &Arc<E>) -> Option<Duration> {
         }
     }
     find_lost_wakeup(engine, &workers);
+    if engine.lacks_refused_worker() {
+        let own = Arc::clone(engine);
+        // WATCHDOG-3
+        run_off_timer(Owner::of(&**engine, Work::StartThread), move || {
+            own.start_missing_workers();
+        });
+    }
     engine.renew_labels();
     // WATCHDOG-1
     let is_idle = engine.is_queue_empty() && workers.iter().all(|worker| worker.is_flagged_idle());
@@ -502,7 +341,7 @@ struct LimitedRun {
 impl LimitedRun {
     /// `None` if the worker runs no task, or one without a limit. All of it is about one task: it must not be that one
     /// is old, and another one interrupted for it (WATCHDOG-2).
-    fn of<E: Supervised>(engine: &E, worker: &E::Worker, now: Timestamp) -> Option<Self> {
+    fn of<E: Supervised>(engine: &E, worker: &Worker<E::Part>, now: Timestamp) -> Option<Self> {
         let running = worker.running()?;
         let label = engine.label(running.id);
         let limit = engine.watchdog().limits.lock().of(&label)?;
@@ -523,7 +362,7 @@ impl LimitedRun {
 /// Looks at a worker. Returns when to look again, if its task has a limit that it has not exceeded.
 fn look_at<E: Supervised>(
     engine: &Arc<E>,
-    worker: &Arc<E::Worker>,
+    worker: &Arc<Worker<E::Part>>,
     now: Timestamp,
 ) -> Option<Duration> {
     let watchdog = engine.watchdog();
@@ -563,7 +402,7 @@ fn look_at<E: Supervised>(
 
 /// A wake-up was lost if tasks wait while workers are idle, at looks that are an interval apart, and none was taken in
 /// between.
-fn find_lost_wakeup<E: Supervised>(engine: &Arc<E>, workers: &[Arc<E::Worker>]) {
+fn find_lost_wakeup<E: Supervised>(engine: &Arc<E>, workers: &[Arc<Worker<E::Part>>]) {
     let is_ready = engine.has_ready_task();
     // A worker whose thread has not begun is not idle: the system takes its time.
     let one_is_idle = workers.iter().any(|worker| worker.has_no_task());

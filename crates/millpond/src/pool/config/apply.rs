@@ -4,7 +4,7 @@ use super::capacity::CapacityTurn;
 use super::{ColdConfig, Config, TABLE};
 use crate::engine::metrics::LabelTable;
 use crate::engine::watchdog::Supervised;
-use crate::manage::{Invalid, Parameter, Patch, PatchError};
+use crate::manage::{Change, Invalid, Parameter, Patch, PatchError};
 use crate::pool::RejectionPolicy;
 use crate::pool::engine::PoolEngine;
 use crate::pool::task_queue::TaskQueue;
@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 /// What a change leaves to be done when the lock is free.
 struct Written {
+    changes: Vec<Change>,
     /// The former number of eagerly started workers.
     eager_before: usize,
     names_warning: bool,
@@ -21,15 +22,20 @@ struct Written {
 }
 
 impl PoolEngine {
-    /// Changes all parameters that the patch names, or none (PATCH-1).
-    pub(in crate::pool) fn apply(self: &Arc<Self>, patch: &Patch) -> Result<(), PatchError> {
-        if self.is_forked() {
-            return PatchError::unless_none(vec![Invalid::Forked]);
-        }
-        let unknown = TABLE.unknown(patch);
-        if !unknown.is_empty() {
-            return self.reject_patch(patch, unknown);
-        }
+    /// What the patch would change.
+    pub(in crate::pool) fn check(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
+        self.check_names(patch)?;
+        let (turn, capacity) = self.lock_with_capacity();
+        let (now, next) = self.judge_patch(&turn, patch, capacity)?;
+        Ok(TABLE.changes(&now, &next))
+    }
+
+    /// Changes all parameters that the patch names, or none (PATCH-1). Returns what has changed.
+    pub(in crate::pool) fn apply(
+        self: &Arc<Self>,
+        patch: &Patch,
+    ) -> Result<Vec<Change>, PatchError> {
+        self.check_names(patch)?;
         let names_capacity = patch.get("capacity").is_some();
         let written = if self.queue.is_foreign() && names_capacity {
             self.apply_to_foreign(patch)?
@@ -40,11 +46,18 @@ impl PoolEngine {
         if written.names_warning {
             self.heed_limits();
         }
-        Ok(())
+        Ok(written.changes)
     }
 
-    /// All that is wrong with a patch that has unknown names.
-    fn reject_patch(&self, patch: &Patch, unknown: Vec<Invalid>) -> Result<(), PatchError> {
+    /// An error if nothing can be changed here, or with all that is wrong with a patch that has unknown names.
+    fn check_names(&self, patch: &Patch) -> Result<(), PatchError> {
+        if self.is_forked() {
+            return Err(PatchError::of(Invalid::Forked));
+        }
+        let unknown = TABLE.unknown(patch);
+        if unknown.is_empty() {
+            return Ok(());
+        }
         let capacity = patch.get("capacity").and_then(|_| self.queue.capacity());
         let judged = self.judge_patch(&self.config().lock(), patch, capacity);
         let mut problems = unknown;
@@ -187,9 +200,11 @@ impl PoolEngine {
                 .write_limits(|limits| limits.of_all = next.run_warning);
         }
         let names_policy = patch.get("rejection").is_some();
+        let changes = TABLE.changes(&now, &next);
         let policy = names_policy.then_some(next.rejection);
         let former = policy.map(|policy| config.replace_rejection(&mut turn, policy));
         Ok(Written {
+            changes,
             eager_before,
             names_warning,
             _former: former,

@@ -70,7 +70,7 @@ fn heaviest(facts: &Facts) -> Option<(&Label, Usage)> {
 pub(super) fn what_was_lost(facts: &Facts) -> Option<String> {
     let now = &facts.snapshot;
     let losses = [
-        (now.rejected, "rejected"),
+        (now.left_to_policy, "rejected"),
         (now.caller_ran, "run by the caller instead"),
         (now.expired, "expired before the turn came"),
         (now.shed, "shed after too long a wait"),

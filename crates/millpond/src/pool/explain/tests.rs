@@ -307,7 +307,7 @@ fn losses_are_counted() {
     let idle = "mill is running and has nothing to do.";
     let all = |many| {
         let lost = new().but(|now| {
-            now.rejected = many;
+            now.left_to_policy = many;
             now.caller_ran = many;
             now.expired = many;
             now.shed = many;

@@ -14,7 +14,7 @@ use super::policy::{RejectionContext, RejectionPolicy};
 use crate::engine::dropped::DropSource;
 use crate::engine::metrics::LabelId;
 use crate::engine::watchdog::Supervised;
-use crate::engine::{Identity, RemovesTasks, Spawn};
+use crate::engine::{Hold, Identity, RemovesTasks, Spawn};
 use crate::executor::{CallerRun, Inside, RejectReason, Rejected, RunOutcome, WaiterRegistration};
 use crate::interrupt::{self, Look, WaitError};
 use crate::manage::RunState;
@@ -216,12 +216,7 @@ impl PoolEngine {
                 self.discard(rejected.task);
                 return Ok(());
             }
-            let oldest = self.queue.poll();
-            let found = oldest.is_some();
-            if let Some(oldest) = oldest {
-                self.discard(oldest);
-                self.tasks_removed();
-            }
+            let found = self.discard_next();
             let admitted = self.admit(rejected.task);
             rejected = match admitted.map_err(|rejected| self.with_numbers(rejected)) {
                 Ok(()) => return Ok(()),
@@ -229,6 +224,17 @@ impl PoolEngine {
                 Err(rejected) => return Err(rejected),
             };
         }
+    }
+
+    /// Discards the task that would be taken next. Returns whether there was one.
+    fn discard_next(&self) -> bool {
+        // END-4: before the task leaves the queue.
+        let hold = Hold::unless_over(self);
+        let next = hold.as_ref().and_then(|_| self.queue.poll());
+        let Some(next) = next else { return false };
+        self.discard(next);
+        self.tasks_removed();
+        true
     }
 
     /// Whether to try again after a rejection although there was nothing to discard: the pool has been shut down

@@ -1,6 +1,6 @@
 //! Draining the dispatcher's queue without its thread.
 
-use super::{Core, DispatchQueue, DueTask, NO_DISPATCHER, RETRY, SHORTAGE_LIMIT};
+use super::{DispatchQueue, DueTask, NO_DISPATCHER, RETRY, SHORTAGE_LIMIT, ScheduleEngine};
 use crate::executor::{RejectReason, Rejected, TryExecuteError};
 use crate::schedule::liveness::InHand;
 use crate::thread::on_demand::{Demand, Drain, Drainer, Next, OnDemand};
@@ -30,7 +30,7 @@ impl Shortage {
     }
 }
 
-impl Core {
+impl ScheduleEngine {
     /// Drains the queue on this thread, which must not be the timer's: hands over what the executor accepts or rejects
     /// at once. The first task that would have to wait ends that, or is rejected
     /// if `rejects` is set. Returns when to try again because something is left.
@@ -49,7 +49,7 @@ impl Core {
             Demand::Start => {}
         }
         let fallback = Fallback {
-            core: Arc::clone(self),
+            engine: Arc::clone(self),
             rejects,
             is_stuck: false,
         };
@@ -65,7 +65,7 @@ impl Core {
 /// Drains the queue as far as that takes no waiting.
 #[derive(Clone)]
 struct Fallback {
-    core: Arc<Core>,
+    engine: Arc<ScheduleEngine>,
     /// Whether a task that would have to wait is rejected.
     rejects: bool,
     /// The first task would have to wait.
@@ -76,19 +76,19 @@ impl Drain for Fallback {
     type Job = DueTask;
 
     fn with<R>(&self, f: impl FnOnce(&mut OnDemand) -> R) -> R {
-        f(&mut self.core.dispatch_queue.inner.lock().thread)
+        f(&mut self.engine.dispatch_queue.inner.lock().thread)
     }
 
     fn now(&self) -> Option<Instant> {
-        self.core.clock.system_now()
+        self.engine.clock.system_now()
     }
 
     fn next(&mut self) -> Next<DueTask> {
         if self.is_stuck {
             return Next::Abandon;
         }
-        let mut inner = self.core.dispatch_queue.inner.lock();
-        if let Some(due) = self.core.next_task(&mut inner) {
+        let mut inner = self.engine.dispatch_queue.inner.lock();
+        if let Some(due) = self.engine.next_task(&mut inner) {
             return Next::Run(due);
         }
         inner.thread.leave();
@@ -99,43 +99,43 @@ impl Drain for Fallback {
         self.is_stuck = !self.settle(due);
     }
 
-    /// The caller of [`dispatch_without_thread`](Core::dispatch_without_thread) tries again later.
+    /// The caller of [`dispatch_without_thread`](ScheduleEngine::dispatch_without_thread) tries again later.
     fn abandoned(&self) {}
 }
 
 impl Fallback {
     /// Hands a task over, or rejects it. Returns false if it was put back.
     fn settle(&self, due: DueTask) -> bool {
-        let _in_hand = InHand::attach(&self.core);
+        let _in_hand = InHand::attach(&self.engine);
         let left = self.execute_at_once(due);
         let is_settled = left.is_none_or(|due| self.reject_or_put_back(due));
-        self.core.dispatch_queue.clear_in_flight();
+        self.engine.dispatch_queue.clear_in_flight();
         is_settled
     }
 
     /// Hands a task over if that takes no waiting; otherwise returns it.
     fn execute_at_once(&self, due: DueTask) -> Option<DueTask> {
         let DueTask { task, is_run } = due;
-        let core = &self.core;
-        if !core.track_handed_over(&task) {
-            core.return_to_stop(task);
+        let engine = &self.engine;
+        if !engine.track_handed_over(&task) {
+            engine.return_to_stop(task);
             return None;
         }
         user_code::check(Kind::Executor);
-        match catch_panic::call(|| core.executor.try_execute_task(task)) {
+        match catch_panic::call(|| engine.executor.try_execute_task(task)) {
             // If it panicked, it has dropped the task.
             None => None,
             Some(Ok(())) => {
                 // Tasks get through without the thread, if slowly.
-                core.dispatch_queue.inner.lock().shortage = None;
+                engine.dispatch_queue.inner.lock().shortage = None;
                 None
             }
             Some(Err(TryExecuteError::Rejected(rejected))) => {
-                core.not_executed(rejected, is_run);
+                engine.not_executed(rejected, is_run);
                 None
             }
             Some(Err(TryExecuteError::WouldBlock(task))) => {
-                core.untrack_handed_over(&task);
+                engine.untrack_handed_over(&task);
                 Some(DueTask { task, is_run })
             }
         }
@@ -146,14 +146,19 @@ impl Fallback {
         let DueTask { task, is_run } = due;
         if self.rejects {
             let reason = RejectReason::SpawnFailed(io::Error::other(NO_DISPATCHER));
-            self.core.not_executed(Rejected::new(task, reason), is_run);
+            self.engine
+                .not_executed(Rejected::new(task, reason), is_run);
             return true;
         }
-        let Some(stopped) = self.core.dispatch_queue.put_back(DueTask { task, is_run }) else {
+        let Some(stopped) = self
+            .engine
+            .dispatch_queue
+            .put_back(DueTask { task, is_run })
+        else {
             return false;
         };
         // DISPATCHER-2
-        self.core.return_to_stop(stopped.task);
+        self.engine.return_to_stop(stopped.task);
         true
     }
 }

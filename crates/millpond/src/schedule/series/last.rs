@@ -20,7 +20,7 @@ impl Series {
     pub(in crate::schedule) fn hand_back(self: &Arc<Self>, back: &mut Vec<Task>) {
         let waiting;
         let planned = {
-            let mut pool = self.core.state();
+            let mut pool = self.engine.state();
             let mut state = self.state.lock();
             let is_planned = state.key.take().is_some();
             if state.has_ended {

@@ -1,7 +1,7 @@
 //! What comes after a run of a series: another one, a retry, or nothing.
 
 use super::{Series, SeriesState};
-use crate::schedule::event::NextRun;
+use crate::schedule::events::NextRun;
 use crate::schedule::failure::OnFailure;
 use crate::schedule::plan::{Catchup, DueTime, Next, Now};
 use crate::schedule::run::RunResult;

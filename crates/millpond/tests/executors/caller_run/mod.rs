@@ -40,14 +40,18 @@ impl Full {
         .unwrap();
         hear.wait();
         pool.execute(|| ()).unwrap();
-        assert_eq!(pool.snapshot().rejected, 0);
+        assert_eq!(pool.snapshot().left_to_policy, 0);
         Full { pool, open }
     }
 
     /// How many were rejected, how many of them their callers ran, and what else has been run.
     fn counts(&self) -> (u64, u64, u64) {
         let now = self.pool.snapshot();
-        (now.rejected, now.caller_ran, now.completed)
+        (
+            now.left_to_policy,
+            now.caller_ran,
+            now.completed_by_workers(),
+        )
     }
 }
 
@@ -167,7 +171,8 @@ fn its_panic_goes_to_the_hook_with_its_location_and_no_further() {
         assert_eq!(receive.try_recv(), Ok(expected), "{way:?}");
     }
     assert_eq!(full.counts(), (2, 2, 0));
-    assert_eq!(full.pool.snapshot().panicked, 0, "no worker ran it");
+    let now = full.pool.snapshot();
+    assert_eq!((now.panicked, now.panicked_outside), (2, 2));
 }
 
 /// Panics when it is dropped, so many times.

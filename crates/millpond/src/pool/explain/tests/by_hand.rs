@@ -50,7 +50,7 @@ pub(super) fn new() -> Facts {
             caller_ran: 0,
             handed_back: 0,
             submitted: 0,
-            given_back: 0,
+            left_to_policy: 0,
             extra_ran: 0,
             panicked_outside: 0,
             threads_started: 0,

@@ -3,7 +3,7 @@
 //! They are queued and delivered by [`crate::engine::events`], to the listener that
 //! [`ScheduledBuilder::on_event`](super::ScheduledBuilder::on_event) sets.
 
-use super::core::Core;
+use super::engine::ScheduleEngine;
 use super::failure::RunOutcome;
 use crate::engine::events::{EventSource, Events};
 use crate::executor::Inside;
@@ -148,7 +148,7 @@ impl RunReport {
     }
 }
 
-impl EventSource for Core {
+impl EventSource for ScheduleEngine {
     type Event = ScheduleEvent;
 
     fn events(&self) -> &Events<Self> {

@@ -1,7 +1,7 @@
 //! Shutdown, stop and termination of a scheduled pool (SCHEDULE-4).
 
-use super::core::Core;
 use super::dispatcher::Drained;
+use super::engine::ScheduleEngine;
 use super::pending::Entry;
 use crate::engine::events::EventSource;
 use crate::engine::{Terminates, Termination};
@@ -12,12 +12,12 @@ use crate::time::Deadline;
 use millpond_raw::park::Site;
 use std::sync::Arc;
 
-impl Terminates for Core {
+impl Terminates for ScheduleEngine {
     const AWAIT_SITE: Site = Site::new("schedule.await_termination");
 
     /// Accepts no more tasks. Two policies decide what becomes of those that are pending.
     fn shut_down(self: &Arc<Self>) {
-        if Core::is_forked(self) {
+        if ScheduleEngine::is_forked(self) {
             return;
         }
         let closed = {
@@ -30,17 +30,17 @@ impl Terminates for Core {
     }
 
     fn is_forked(&self) -> bool {
-        Core::is_forked(self)
+        ScheduleEngine::is_forked(self)
     }
 
-    /// Its executor may still have to terminate: see [`is_terminated`](Core::is_terminated).
+    /// Its executor may still have to terminate: see [`is_terminated`](ScheduleEngine::is_terminated).
     fn is_over(&self) -> bool {
         self.state().is_terminated
     }
 
     /// Whether the caller is one of its tasks, or one of an executor of the pool's own.
     fn is_caller_inside(&self) -> bool {
-        let is_inside = !Core::is_forked(self) && Inside::is(self);
+        let is_inside = !ScheduleEngine::is_forked(self) && Inside::is(self);
         let owned = self.owned.as_ref();
         is_inside || owned.is_some_and(|owned| owned.is_caller_inside())
     }
@@ -50,7 +50,7 @@ impl Terminates for Core {
     }
 }
 
-impl Core {
+impl ScheduleEngine {
     /// After a shutdown: cancels pending entries, by the policies as they are now.
     ///
     /// A task that is due is not delayed any more, so it runs whatever the policies are. It may still be in

@@ -30,7 +30,7 @@
 
 use super::RunInfo;
 use super::dispatcher::DispatchQueue;
-use super::event::ScheduleEvent;
+use super::events::ScheduleEvent;
 use super::handed_over::HandedOver;
 use super::liveness::Runs;
 use super::plan::Now;
@@ -54,7 +54,7 @@ pub(super) type Decorator = dyn Fn(&RunInfo, &mut dyn FnMut()) + Send + Sync;
 /// An executor that terminates with the pool.
 pub(super) type OwnedExecutor = dyn Lifecycle + Send + Sync;
 
-pub(super) struct Core {
+pub(super) struct ScheduleEngine {
     pub(super) name: Cow<'static, str>,
     pub(super) clock: Clock,
     pub(super) executor: Arc<dyn Executor>,
@@ -70,7 +70,7 @@ pub(super) struct Core {
     pub(super) is_executor_down: AtomicBool,
     pub(super) handed_over: HandedOver,
     pub(super) decorator: Option<Box<Decorator>>,
-    pub(super) events: Events<Core>,
+    pub(super) events: Events<ScheduleEngine>,
     /// The instant from which due times are counted in nanoseconds.
     base: Instant,
     fork_guard: ForkGuard,
@@ -101,13 +101,13 @@ pub(super) struct Parts {
     pub(super) runs_periodic: bool,
 }
 
-impl Core {
+impl ScheduleEngine {
     pub(super) fn new(parts: Parts) -> Arc<Self> {
         let fork_guard = ForkGuard::new();
         let slot = StateSlot::acquire(&parts, parts.common.clock().now());
         let base = slot.lock().pending.base();
         let common = parts.common;
-        Arc::new_cyclic(|this| Core {
+        Arc::new_cyclic(|this| ScheduleEngine {
             name: common.name,
             clock: common.clock,
             executor: parts.executor,
@@ -176,7 +176,7 @@ impl Core {
     }
 }
 
-impl Drop for Core {
+impl Drop for ScheduleEngine {
     fn drop(&mut self) {
         // Its listener, its decorator and its factory are the user's.
         user_code::check(Kind::Destructor);
@@ -184,9 +184,9 @@ impl Drop for Core {
     }
 }
 
-impl fmt::Debug for Core {
+impl fmt::Debug for ScheduleEngine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Core")
+        f.debug_struct("ScheduleEngine")
             .field("name", &self.name)
             .finish_non_exhaustive()
     }

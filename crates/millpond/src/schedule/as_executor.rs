@@ -7,7 +7,7 @@ use crate::executor::{
     DroppedTask, EngineInternals, Executor, Internals, Lifecycle, RejectReason, Rejected,
     TerminationError, TryExecuteError,
 };
-use crate::manage::{EngineSnapshot, Managed, Parameter, Patch, PatchError, RunState};
+use crate::manage::{Change, EngineSnapshot, Managed, Parameter, Patch, PatchError, RunState};
 use crate::task::Task;
 use crate::time::{Clock, Deadline};
 use millpond_raw::sync::atomic::Ordering;
@@ -56,7 +56,7 @@ impl<E: Executor + 'static> Executor for ScheduledPool<E> {
     }
 
     fn clock(&self) -> Clock {
-        self.core.clock.clone()
+        self.engine.clock.clone()
     }
 
     fn allows_inline(&self) -> bool {
@@ -82,7 +82,7 @@ impl<E: Executor> ScheduledPool<E> {
     /// The same deadline by the clock of the executor. Between two clocks that do not agree it is as far away
     /// as it is now by ours: how they will run is not known.
     fn executor_deadline(&self, deadline: Deadline) -> Deadline {
-        let (own, others) = (&self.core.clock, self.executor.clock());
+        let (own, others) = (&self.engine.clock, self.executor.clock());
         if own.agrees_with(&others) {
             return deadline;
         }
@@ -94,7 +94,7 @@ impl<E: Executor> ScheduledPool<E> {
 impl<E> ScheduledPool<E> {
     /// Counts a task that went straight to the executor.
     fn count_executed<R>(&self, executed: &Result<(), R>, is_rejected: impl FnOnce(&R) -> bool) {
-        let counters = &self.core.counters;
+        let counters = &self.engine.counters;
         let counter = match executed {
             Ok(()) => &counters.executed,
             Err(error) if is_rejected(error) => &counters.rejected,
@@ -106,12 +106,12 @@ impl<E> ScheduledPool<E> {
     /// A caller enters, unless the pool is shut down. Its guard keeps the pool, and an executor of the pool's own,
     /// from terminating.
     fn enter(&self) -> Result<Guard, RejectReason> {
-        if self.core.is_forked() {
+        if self.engine.is_forked() {
             return Err(RejectReason::Forked);
         }
-        let mut state = self.core.state();
+        let mut state = self.engine.state();
         if state.guards.is_open() {
-            Ok(state.guards.issue(&self.core))
+            Ok(state.guards.issue(&self.engine))
         } else {
             Err(RejectReason::ShutDown)
         }
@@ -138,33 +138,33 @@ impl<E> ScheduledPool<E> {
 /// pool has not terminated before that.
 impl<E: Executor + 'static> Lifecycle for ScheduledPool<E> {
     fn shutdown(&self) {
-        self.core.shut_down();
+        self.engine.shut_down();
     }
 
     fn shutdown_now(&self) -> Vec<Task> {
-        self.core.stop()
+        self.engine.stop()
     }
 
     fn is_shutdown(&self) -> bool {
-        let state = self.core.shown_state(|| self.core.state().run_state);
+        let state = self.engine.shown_state(|| self.engine.state().run_state);
         state > RunState::Running
     }
 
     fn is_terminated(&self) -> bool {
-        self.core.is_terminated()
+        self.engine.is_terminated()
     }
 
     fn await_termination_until(&self, deadline: Deadline) -> Result<bool, TerminationError> {
-        self.core.await_with_executor(deadline)
+        self.engine.await_with_executor(deadline)
     }
 
     fn await_termination_timeout(&self, timeout: Duration) -> Result<bool, TerminationError> {
-        let deadline = self.core.clock.deadline(timeout);
-        self.core.await_with_executor(deadline)
+        let deadline = self.engine.clock.deadline(timeout);
+        self.engine.await_with_executor(deadline)
     }
 
     fn is_caller_inside(&self) -> bool {
-        self.core.is_caller_inside()
+        self.engine.is_caller_inside()
     }
 }
 
@@ -187,7 +187,11 @@ impl<E: Executor + 'static> Managed for ScheduledPool<E> {
         ScheduledPool::parameters(self)
     }
 
-    fn apply(&self, patch: &Patch) -> Result<(), PatchError> {
+    fn check(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
+        ScheduledPool::check(self, patch)
+    }
+
+    fn apply(&self, patch: &Patch) -> Result<Vec<Change>, PatchError> {
         ScheduledPool::apply(self, patch)
     }
 }
@@ -195,7 +199,7 @@ impl<E: Executor + 'static> Managed for ScheduledPool<E> {
 impl<E> Clone for ScheduledPool<E> {
     fn clone(&self) -> Self {
         ScheduledPool {
-            core: Arc::clone(&self.core),
+            engine: Arc::clone(&self.engine),
             executor: Arc::clone(&self.executor),
             _last: Arc::clone(&self._last),
         }
