@@ -43,12 +43,28 @@ fn usual_workers() -> usize {
     Machine::last_worker_hint().get()
 }
 
+/// The percentile of run times that a task must have time for, unless told otherwise.
+const DEFAULT_FINISH_PERCENTILE: u8 = 50;
+
 /// How a pool protects itself from overload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Overload {
     pub(super) max_queue_wait: Option<Duration>,
     pub(super) shedding: Option<CoDel>,
     pub(super) order: OverloadOrder,
+    /// From 0 to 100; see [`finish`](super::finish).
+    pub(super) finish_percentile: u8,
+}
+
+impl Default for Overload {
+    fn default() -> Self {
+        Overload {
+            max_queue_wait: None,
+            shedding: None,
+            order: OverloadOrder::default(),
+            finish_percentile: DEFAULT_FINISH_PERCENTILE,
+        }
+    }
 }
 
 impl Overload {
@@ -284,6 +300,21 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         advice: "",
         get: |config| config.overload.order.into(),
         set: |config, value| set(&mut config.overload.order, OverloadOrder::of(value)),
+    },
+    ParameterSpec {
+        name: "finish_percentile",
+        kind: ValueType::Integer { min: 0, max: 100 },
+        unit: Some("percent"),
+        default: |_| Some(u32::from(DEFAULT_FINISH_PERCENTILE).into()),
+        is_live: true,
+        help: "A task with a finish_by is dropped at its turn if less is left than this percentile of what tasks of \
+               its name took lately; 0 drops it only when the time has come.",
+        advice: "",
+        get: |config| u32::from(config.overload.finish_percentile).into(),
+        set: |config, value| {
+            let percent = value.as_usize().and_then(|percent| u8::try_from(percent).ok());
+            set(&mut config.overload.finish_percentile, percent)
+        },
     },
     parameters::run_warning(
         |config| config.run_warning.map(RunWarning::limit).into(),

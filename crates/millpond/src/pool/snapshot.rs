@@ -28,7 +28,7 @@ use std::time::Duration;
 /// and every call that submits a task is in `submitted` or in `given_back`. The exception is a task that a custom
 /// rejection policy keeps: that one is in neither, unless the policy submits it again.
 ///
-/// `panicked`, `cancelled_while_running` and `self_joined` are parts of `completed`. `dropped_detached` are
+/// `panicked`, `cancelled_while_running`, `finished_late` and `self_joined` are parts of `completed`, `too_late` of `expired`. `dropped_detached` are
 /// those of `expired` and `shed` that had no handle, those of `cancelled` for which no thread could be
 /// started, and tasks that wrappers of the pool have dropped.
 ///
@@ -101,8 +101,14 @@ pub struct PoolSnapshot {
     /// Tasks that left the queue because a thread that waited for them ran them: one that called
     /// `run_or_join` and is no worker of this pool, or a scope.
     pub ran_elsewhere: u64,
-    /// Tasks that were dropped when their turn came, because their deadline had passed.
+    /// Tasks that were dropped when their turn came, because their deadline had passed, or because they were too late to be
+    /// finished in time.
     pub expired: u64,
+    /// Those of `expired` that a worker dropped because they could not have been finished in time
+    /// ([`finish_by`](crate::task::TaskSpec::finish_by)).
+    pub too_late: u64,
+    /// Completed tasks that ended after the time by which they had to be finished: work that was of no use any more.
+    pub finished_late: u64,
     /// Tasks that were dropped when their turn came, because they had waited longer than
     /// [`max_queue_wait`](Self::max_queue_wait), or too long under overload.
     pub shed: u64,
@@ -215,6 +221,8 @@ impl Details for PoolSnapshot {
             Measurement::new("self_joined", self.self_joined),
             Measurement::new("ran_elsewhere", self.ran_elsewhere),
             Measurement::new("expired", self.expired),
+            Measurement::new("too_late", self.too_late),
+            Measurement::new("finished_late", self.finished_late),
             Measurement::new("shed", self.shed),
             Measurement::new("dropped_detached", self.dropped_detached),
             Measurement::new("left_to_rejection_policy", self.rejected),
@@ -329,6 +337,8 @@ impl PoolEngine {
             self_joined: counts.joined,
             cancelled: counts.cancelled + self.removed.cancelled.get() + rare.extra_cancelled.get(),
             expired: counts.expired + self.removed.expired.get() + rare.extra_expired.get(),
+            too_late: counts.too_late,
+            finished_late: counts.finished_late,
             dropped_detached: self.dropped.count(),
             cancelled_while_running: counts.unwanted,
             shed: counts.shed,

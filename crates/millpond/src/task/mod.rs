@@ -49,6 +49,7 @@
 // | `queue_tag` | which queue a task is in, and the count of tombstones there |
 // | `inline` | running a task on the thread that joins it |
 // | `on_behalf` | running a scope's job on behalf of its task |
+// | `finish` | interrupting a task when it should have ended |
 // | `expiry` | waiters enforce the deadlines of tasks |
 // | `blocked_joins` | the table of blocked joins, in which cycles are detected |
 // | `cycle` | wait cycles, as they are reported |
@@ -60,6 +61,7 @@ mod cycle;
 mod delivered;
 mod error;
 mod expiry;
+mod finish;
 mod handle;
 mod inline;
 mod meta;
@@ -75,6 +77,7 @@ mod task_local;
 
 pub(crate) use blocked_joins::{JoinGuard, JoinTarget};
 pub use blocked_joins::{blocked_joins, wait_cycles};
+pub use context::current_finish_by;
 pub(crate) use context::{carried, current_name, inherits_nothing, outside};
 pub use cycle::{BlockedJoin, Cycle, DetectedCycle, TaskLabel};
 pub(crate) use delivered::{Delivered, when_delivered};

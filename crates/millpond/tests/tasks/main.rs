@@ -9,4 +9,5 @@
 
 mod alarm;
 mod expiry;
+mod finish;
 mod handle;

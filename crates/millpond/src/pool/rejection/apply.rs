@@ -156,7 +156,7 @@ impl PoolEngine {
     #[cold]
     fn count_useless(&self, outcome: RunOutcome) {
         let counter = match outcome {
-            RunOutcome::Expired => &self.removed.expired,
+            RunOutcome::Expired | RunOutcome::TooLate => &self.removed.expired,
             RunOutcome::RanElsewhere | RunOutcome::RanByOwnWorker => &self.removed.elsewhere,
             _ => &self.removed.cancelled,
         };
@@ -441,7 +441,7 @@ impl ExtraGuard {
                     rare.panicked_outside.add(1);
                     &rare.extra_ran
                 }
-                RunOutcome::Expired => &rare.extra_expired,
+                RunOutcome::Expired | RunOutcome::TooLate => &rare.extra_expired,
                 RunOutcome::RanElsewhere | RunOutcome::RanByOwnWorker => &rare.extra_elsewhere,
                 RunOutcome::Cancelled | RunOutcome::Shed => &rare.extra_cancelled,
             };
