@@ -339,15 +339,6 @@ const SAID: &[Said] = &[
         seen: Some(|now| now.max_queue_wait.into()),
     },
     Said {
-        name: "finish_percentile",
-        text: "95",
-        build: |pool| pool.finish_percentile(95),
-        patch: |patch| patch.finish_percentile(95),
-        set: |pool| pool.set_finish_percentile(95).unwrap(),
-        get: |pool| u32::from(pool.finish_percentile()).into(),
-        seen: None,
-    },
-    Said {
         name: "shedding_target",
         text: "6ms",
         build: |pool| pool.shedding(CoDel::new(6 * MS, 120 * MS)),
@@ -373,6 +364,15 @@ const SAID: &[Said] = &[
         set: |pool| pool.set_overload_order(OverloadOrder::NewestFirst).unwrap(),
         get: |pool| pool.overload_order().into(),
         seen: Some(|now| now.overload_order.into()),
+    },
+    Said {
+        name: "finish_percentile",
+        text: "95",
+        build: |pool| pool.finish_percentile(95),
+        patch: |patch| patch.finish_percentile(95),
+        set: |pool| pool.set_finish_percentile(95).unwrap(),
+        get: |pool| u32::from(pool.finish_percentile()).into(),
+        seen: None,
     },
     Said {
         name: "run_warning",

@@ -312,7 +312,9 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         advice: "",
         get: |config| u32::from(config.overload.finish_percentile).into(),
         set: |config, value| {
-            let percent = value.as_usize().and_then(|percent| u8::try_from(percent).ok());
+            let percent = value
+                .as_usize()
+                .and_then(|percent| u8::try_from(percent).ok());
             set(&mut config.overload.finish_percentile, percent)
         },
     },

@@ -150,9 +150,8 @@ impl FinishRun {
         if is_late {
             worker.metrics.record_finished_late(label);
         }
-        let ran = engine
-            .timestamps
-            .nanos(self.since, engine.timestamps.now());
+        let now = engine.timestamps.now();
+        let ran = engine.timestamps.nanos(self.since, now);
         let percentile = engine.shedder.settings().finish_percentile;
         let mut all = engine.finish_times.by_index.lock();
         let recent = all
@@ -163,6 +162,10 @@ impl FinishRun {
         }
         let usual = recent.usual(percentile).unwrap_or(0);
         if is_late {
+            if self.left < usual {
+                // The pause begins when the one that was tried has ended.
+                recent.probed = Some(now);
+            }
             // LATE-2
             recent.add(ran.max(self.left.saturating_mul(2)).max(usual));
             return;

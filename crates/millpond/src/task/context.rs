@@ -55,7 +55,10 @@ impl Inherited {
     /// the tracing library.
     fn is_empty(&self) -> bool {
         let is_timed = self.deadline != Deadline::NEVER || self.finish_by != Deadline::NEVER;
-        !is_timed && self.priority == Priority::Normal && self.name.is_none() && self.locals.is_empty()
+        !is_timed
+            && self.priority == Priority::Normal
+            && self.name.is_none()
+            && self.locals.is_empty()
     }
 }
 

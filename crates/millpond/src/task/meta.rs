@@ -1,12 +1,12 @@
 //! The metadata of a task, in three words: cells are small, and most tasks have no name, deadline, span or task-local
 //! values, and use the system clock.
 
-use super::{CancelReason, Priority};
 use super::context::Inherited;
 use super::cycle::TaskLabel;
 use super::name::Name;
 use super::queue_tag::TagWord;
 use super::spec::TaskSpec;
+use super::{CancelReason, Priority};
 use crate::time::{Clock, Deadline, ShortTimestamp};
 use millpond_raw::task::Body;
 use std::panic::Location;

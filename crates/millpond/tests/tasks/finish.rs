@@ -53,10 +53,7 @@ impl Mill {
 }
 
 fn is_too_late<T: Debug>(outcome: &Result<T, TaskError>) -> bool {
-    matches!(
-        outcome,
-        Err(TaskError::Cancelled(CancelReason::TooLate))
-    )
+    matches!(outcome, Err(TaskError::Cancelled(CancelReason::TooLate)))
 }
 
 /// A task that says that it has started, and sleeps for an hour.
@@ -89,7 +86,9 @@ fn a_task_that_runs_is_interrupted_when_its_time_comes_and_not_before() {
     let named = mill.pool.metrics_by_name();
     let late = |name: &str| {
         let mut named = named.iter();
-        named.find(|each| each.label.to_string() == name).map(|each| each.metrics.finished_late)
+        named
+            .find(|each| each.label.to_string() == name)
+            .map(|each| each.metrics.finished_late)
     };
     assert_eq!(late("bake"), Some(1));
     assert_eq!(mill.hand.sleepers(), 0, "no alarm is left");
@@ -120,7 +119,9 @@ fn a_task_whose_time_has_come_at_its_turn_is_dropped_and_says_why() {
     let (go, may_go) = channel::<()>();
     let busy = mill.pool.submit(move || may_go.recv().is_err()).unwrap();
     let late = mill.pool.submit_with(mill.within(SECOND), || ()).unwrap();
-    let both = mill.within(2 * SECOND).deadline(mill.hand.clock().deadline(SECOND));
+    let both = mill
+        .within(2 * SECOND)
+        .deadline(mill.hand.clock().deadline(SECOND));
     let both = mill.pool.submit_with(both, || ()).unwrap();
     mill.hand.advance(SECOND);
     drop(go);
@@ -215,16 +216,18 @@ fn what_a_task_submits_inherits_the_time_unless_nobody_would_hear_of_it() {
     let mill = Mill::new(|pool| pool);
     let by = mill.hand.clock().deadline(SECOND);
     let own = mill.pool.clone();
-    let request = mill.pool.submit_with(TaskSpec::new().finish_by(by), move || {
-        let (child, _handle) = task::new(|| ());
-        let detached = TaskSpec::new().build_detached(|| ());
-        let asked = TaskSpec::new().inherit_deadline().build_detached(|| ());
-        let later = Deadline::NEVER;
-        let (given, _handle) = TaskSpec::new().finish_by(later).build(|| ());
-        drop(own);
-        let all = [&child, &detached, &asked, &given].map(|task| task.finish_by());
-        (all, task::current_finish_by())
-    });
+    let request = mill
+        .pool
+        .submit_with(TaskSpec::new().finish_by(by), move || {
+            let (child, _handle) = task::new(|| ());
+            let detached = TaskSpec::new().build_detached(|| ());
+            let asked = TaskSpec::new().inherit_deadline().build_detached(|| ());
+            let later = Deadline::NEVER;
+            let (given, _handle) = TaskSpec::new().finish_by(later).build(|| ());
+            drop(own);
+            let all = [&child, &detached, &asked, &given].map(|task| task.finish_by());
+            (all, task::current_finish_by())
+        });
     let (all, inside) = request.unwrap().join().unwrap();
     let never = Deadline::NEVER;
     assert_eq!(all, [by, never, by, never]);
@@ -235,10 +238,17 @@ fn what_a_task_submits_inherits_the_time_unless_nobody_would_hear_of_it() {
 fn other_executors_interrupt_and_drop_as_well() {
     let hand = ManualClock::new();
     let clock = || hand.clock();
-    let threads = ThreadPerTask::builder("mill").clock(clock()).build();
+    let threads = ThreadPerTask::builder("mill", 4)
+        .clock(clock())
+        .build()
+        .unwrap();
     let below = ThreadPool::builder("below").clock(clock()).build().unwrap();
     let serial = SerialExecutor::new(below);
-    let fork_join = ForkJoinPool::builder("mill").parallelism(1).clock(clock()).build().unwrap();
+    let fork_join = ForkJoinPool::builder("mill")
+        .parallelism(1)
+        .clock(clock())
+        .build()
+        .unwrap();
     fn both(hand: &ManualClock, executor: &impl Executor) {
         let by = |time| TaskSpec::new().finish_by(hand.clock().deadline(time));
         let (started, handle) = sleeper(executor, by(SECOND));
@@ -249,7 +259,7 @@ fn other_executors_interrupt_and_drop_as_well() {
         assert!(is_too_late(&late.join()));
     }
     both(&hand, &threads);
-    both(&hand, &serial);
+    both(&hand, &serial.key(7));
     both(&hand, &fork_join);
     let late = TaskSpec::new().finish_by(hand.clock().deadline(Duration::ZERO));
     let late = DirectExecutor::new().submit_with(late.clock(clock()), || ());
@@ -259,7 +269,9 @@ fn other_executors_interrupt_and_drop_as_well() {
 #[test]
 fn a_part_that_another_worker_runs_hears_of_the_time() {
     let hand = ManualClock::new();
-    let pool = ForkJoinPool::builder("mill").parallelism(2).clock(hand.clock());
+    let pool = ForkJoinPool::builder("mill")
+        .parallelism(2)
+        .clock(hand.clock());
     let pool = pool.build().unwrap();
     let (tell, told) = channel();
     let spec = TaskSpec::new().finish_by(hand.clock().deadline(SECOND));
@@ -280,7 +292,10 @@ fn a_part_that_another_worker_runs_hears_of_the_time() {
 #[test]
 fn a_scheduled_task_may_have_a_time_of_its_own() {
     let hand = ManualClock::new();
-    let below = ThreadPool::builder("below").clock(hand.clock()).build().unwrap();
+    let below = ThreadPool::builder("below")
+        .clock(hand.clock())
+        .build()
+        .unwrap();
     let pool = ScheduledPool::owning(below).clock(hand.clock()).build();
     let at = hand.clock().deadline(SECOND);
     let in_time = TaskSpec::new().finish_by(hand.clock().deadline(3 * SECOND));
@@ -302,7 +317,8 @@ fn a_future_that_is_woken_after_its_time_is_dropped() {
     let own = mill.pool.clone();
     let by = mill.hand.clock().deadline(SECOND);
     let spawn = TaskSpec::new().finish_by(by).clock(mill.hand.clock());
-    let (spawner, bread) = spawn.build(move || own.spawn_future(async move { flour.await.is_ok() }));
+    let (spawner, bread) =
+        spawn.build(move || own.spawn_future(async move { flour.await.is_ok() }));
     drop(spawner.run());
     let bread = bread.join().unwrap().unwrap();
     mill.hand.advance(SECOND);
