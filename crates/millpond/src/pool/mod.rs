@@ -93,7 +93,7 @@ pub use builder::PoolBuilder;
 pub use events::{PoolEvent, RejectionReport};
 pub use explain::{Explanation, Facts, explain};
 pub use hooks::{Ended, Hooks, TaskInfo};
-pub use rejection::{RejectionContext, RejectionHandler, RejectionPolicy};
+pub use rejection::{RejectionContext, RejectionHandler, RejectionPolicy, SubmitWhenRoom};
 pub use snapshot::PoolSnapshot;
 pub use task_queue::Queue;
 

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// When a submitter that waits for room tries again to start a worker.
-const START_RETRY: Duration = Duration::from_millis(100);
+pub(super) const START_RETRY: Duration = Duration::from_millis(100);
 
 impl ThreadPool {
     /// Applies the policy to a task that was not admitted.
@@ -188,7 +188,7 @@ impl PoolEngine {
     }
 
     #[inline]
-    fn count_rejection(&self, task: &Task, resolution: Resolution) {
+    pub(super) fn count_rejection(&self, task: &Task, resolution: Resolution) {
         let labels = self.labels.as_ref();
         let label = labels.map_or(LabelId::OTHERS, |labels| labels.id_of_rejected(task));
         self.rejections.count(label, resolution);
@@ -266,6 +266,10 @@ impl PoolEngine {
             let mut task = Some(rejected.task);
             if self.spin_for_room(&mut task) {
                 return self.recheck(identity);
+            }
+            if let Some(task) = &task {
+                let instead = "use `submit_when_room(..).await`";
+                interrupt::check_runtime("RejectionPolicy::Block", task.location(), instead);
             }
             let waited = self.wait_for_room(&mut task, deadline, refusal);
             let Some(task) = task else {
