@@ -45,6 +45,7 @@
 // | `priority` | priorities |
 // | `context` | what tasks inherit from the task that creates them |
 // | `task_local` | values of the user's that are inherited |
+// | `scope_future` | the same in async code |
 // | `span` | the inherited tracing span |
 // | `queue_tag` | which queue a task is in, and the count of tombstones there |
 // | `inline` | running a task on the thread that joins it |
@@ -70,6 +71,7 @@ mod on_behalf;
 mod priority;
 mod queue_tag;
 mod runnable;
+mod scope_future;
 mod shared;
 mod span;
 mod spec;

@@ -60,7 +60,7 @@ impl TaskSpec {
         }
     }
 
-    fn extras(&mut self) -> &mut Extras {
+    pub(super) fn extras(&mut self) -> &mut Extras {
         self.extras
             .get_or_insert_with(|| Recycled::new_with(Extras::defaults))
     }

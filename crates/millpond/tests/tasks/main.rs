@@ -11,3 +11,4 @@ mod alarm;
 mod expiry;
 mod finish;
 mod handle;
+mod scope_future;
