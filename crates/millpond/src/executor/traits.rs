@@ -10,6 +10,7 @@ use super::termination::TerminationError;
 use crate::interrupt::{self, WaitError};
 use crate::task::{Task, TaskHandle, TaskSpec};
 use crate::time::{Clock, Deadline};
+use std::borrow::Cow;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -237,6 +238,57 @@ pub trait ExecutorExt: Executor {
     {
         let task = spec.clock_by_default(self.clock()).build_detached(f);
         self.execute_task(task).map_err(Rejected::reclaim)
+    }
+
+    /// As [`execute`](ExecutorExt::execute), under this name in metrics, logs and dumps.
+    ///
+    /// # Errors
+    ///
+    /// As [`execute`](ExecutorExt::execute).
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::single("audit").build()?;
+    /// pool.execute_named("record", || println!("order 7 was paid"))?;
+    /// pool.close()?;
+    /// assert_eq!(pool.metrics_by_name()[0].label.to_string(), "record");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "execute")]
+    #[track_caller]
+    fn execute_named<F>(&self, name: impl Into<Cow<'static, str>>, f: F) -> Result<(), Rejected<F>>
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        self.execute_with(TaskSpec::new().name(name), f)
+    }
+
+    /// As [`submit`](ExecutorExt::submit), under this name in metrics, logs and dumps.
+    ///
+    /// # Errors
+    ///
+    /// As [`submit`](ExecutorExt::submit).
+    ///
+    /// ```
+    /// use millpond::executor::{DirectExecutor, ExecutorExt};
+    ///
+    /// let handle = DirectExecutor::new().submit_named("thumbnail", || 7)?;
+    /// assert_eq!(handle.name(), Some("thumbnail"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    fn submit_named<F, T>(
+        &self,
+        name: impl Into<Cow<'static, str>>,
+        f: F,
+    ) -> Result<TaskHandle<T>, Rejected<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.submit_with(TaskSpec::new().name(name), f)
     }
 
     /// Runs the closure, and returns the handle to its value.

@@ -33,6 +33,7 @@
 // | `snapshot` | the state of an engine at one moment |
 // | `value`, `text` | values of parameters; how their text is read and printed |
 // | `parameter` | described parameters; the table that an engine has of them |
+// | `words` | patches and policies as text |
 // | `patch` | parameters that change together |
 // | `error` | what can be wrong with them |
 // | `policy` | choices that a thread pool's parameters have |
@@ -44,6 +45,7 @@ mod policy;
 mod snapshot;
 mod text;
 mod value;
+mod words;
 
 pub use crate::adapt::CoDel;
 pub use error::{Invalid, PatchError};

@@ -112,7 +112,7 @@ const REJECTIONS: &[Choice] = &[
 ];
 
 /// Those that need no handler.
-const SETTABLE_REJECTIONS: &[Choice] = REJECTIONS.split_at(REJECTIONS.len() - 1).0;
+pub(super) const SETTABLE_REJECTIONS: &[Choice] = REJECTIONS.split_at(REJECTIONS.len() - 1).0;
 
 const COUNT: ValueType = ValueType::Integer {
     min: 0,
@@ -339,7 +339,7 @@ fn default_interval(codel: CoDel) -> Duration {
     codel.target.saturating_mul(INTERVAL_PER_TARGET)
 }
 
-fn value_of(rejection: &RejectionPolicy) -> Value {
+pub(super) fn value_of(rejection: &RejectionPolicy) -> Value {
     match rejection {
         RejectionPolicy::Abort => Value::choice("abort"),
         RejectionPolicy::CallerRuns => Value::choice("caller_runs"),
@@ -352,7 +352,7 @@ fn value_of(rejection: &RejectionPolicy) -> Value {
     }
 }
 
-fn policy_of(value: &Value) -> Result<RejectionPolicy, Cow<'static, str>> {
+pub(super) fn policy_of(value: &Value) -> Result<RejectionPolicy, Cow<'static, str>> {
     let (name, argument) = value.as_choice().ok_or(WRONG_TYPE)?;
     let duration = || argument.and_then(Value::as_duration).ok_or(WRONG_TYPE);
     let count = || argument.and_then(Value::as_usize).ok_or(WRONG_TYPE);
