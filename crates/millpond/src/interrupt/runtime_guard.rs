@@ -115,7 +115,7 @@ pub(crate) fn check_runtime(
         places.push(place);
     }
     #[cfg(feature = "tracing")]
-    tracing::warn!(target: "millpond", call, %location, instead, "{place}");
+    tracing::warn!(target: "millpond", event = "runtime_blocked", call, %location, instead, "{place}");
     #[cfg(not(feature = "tracing"))]
     eprintln!("millpond: {place}");
 }
