@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+use millpond::interrupt;
 use millpond::prelude::*;
 use std::error::Error;
 use std::process::Command;
@@ -24,7 +25,7 @@ fn program(closes: bool) -> Result<(), Box<dyn Error>> {
     pool.execute(move || {
         // Until `main` is about to end, and then it takes a moment.
         let _ = returned.recv();
-        std::thread::sleep(Duration::from_millis(200));
+        let _ = interrupt::sleep(Duration::from_millis(200));
     })?;
     for order in 1..=3 {
         pool.execute(move || println!("order {order}"))?;

@@ -134,7 +134,8 @@ fn a_snapshot_has_all_its_fields() {
     ] {
         let mut written: Vec<_> = written.as_object().unwrap().keys().cloned().collect();
         let mut names = names;
-        (written.sort(), names.sort());
+        written.sort();
+        names.sort();
         assert_eq!(written, names);
     }
     let written = to_value(&one).unwrap();

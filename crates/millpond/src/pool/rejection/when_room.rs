@@ -7,9 +7,9 @@
 //!
 //! # Invariants
 //!
-//! - **ROOM-1** A future that is dropped before it is ready has submitted nothing: it leaves the list, and a task that
+//! - **WHENROOM-1** A future that is dropped before it is ready has submitted nothing: it leaves the list, and a task that
 //!   the queue has taken meanwhile is cancelled, which frees its place.
-//! - **ROOM-2** A task that the queue has taken is rechecked (POOL-1), by the next poll or by the drop.
+//! - **WHENROOM-2** A task that the queue has taken is rechecked (POOL-1), by the next poll or by the drop.
 
 use super::apply::START_RETRY;
 use super::counters::Resolution;
@@ -342,7 +342,7 @@ impl<'a> RoomWaiter<'a> {
         Some(line)
     }
 
-    /// ROOM-2
+    /// WHENROOM-2
     fn recheck(&self, identity: Identity) -> Result<(), Rejected<Task>> {
         match self.pool.engine.recheck(identity) {
             Ok(()) => Ok(()),
@@ -357,7 +357,7 @@ impl<'a> RoomWaiter<'a> {
         Err(Rejected::new(task, reason))
     }
 
-    /// The future is given up before it was ready (ROOM-1). Returns the task, if it has not begun.
+    /// The future is given up before it was ready (WHENROOM-1). Returns the task, if it has not begun.
     fn end<T>(&mut self, handle: &TaskHandle<T>) -> Option<Task> {
         self.alarm = None;
         let engine = &self.pool.engine;
