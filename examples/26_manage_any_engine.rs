@@ -5,7 +5,7 @@
 //! ```
 //!
 //! ```text
-//! orders, a thread pool: core, max, keep_alive, core_may_time_out, growth, queue, capacity, rejection, max_queue_wait, shedding_target, shedding_interval, overload_order, run_warning, max_task_names
+//! orders, a thread pool: core, max, keep_alive, core_may_time_out, growth, queue, capacity, rejection, max_queue_wait, shedding_target, shedding_interval, overload_order, finish_percentile, run_warning, max_task_names
 //! bells, a scheduled pool: max_pending, run_delayed_after_shutdown, run_series_after_shutdown
 //! sums, a fork-join pool: parallelism, max_spares, keep_alive, fifo, help, run_warning, max_task_names
 //! orders: capacity = 1024 tasks (an integer from 1 on; default 1024): The most tasks that may wait in the queue.

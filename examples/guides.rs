@@ -36,3 +36,8 @@ struct Scheduling;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/guide/forkjoin.md")]
 struct ForkJoin;
+
+/// What is not as in Java.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guide/from-java.md")]
+struct FromJava;

@@ -2,8 +2,7 @@
 //! way.
 //!
 //! ```
-//! use millpond::executor::{ExecutorExt, Lifecycle};
-//! use millpond::pool::{Queue, RejectionPolicy, ThreadPool};
+//! use millpond::prelude::*;
 //!
 //! let pool = ThreadPool::builder("mill")
 //!     .core(2) // workers that stay
@@ -45,6 +44,7 @@
 //!
 //! | module | what it has |
 //! |---|---|
+//! | [`prelude`] | what most programs use, in one line |
 //! | [`preset`] | pools for the usual needs, and how many workers they should have |
 //! | [`pool`] | the elastic thread pool |
 //! | [`forkjoin`] | the fork-join pool: computations that divide themselves, work stealing |
@@ -68,6 +68,7 @@
 //! | `tokio`, `rayon` | `TokioExecutor` and `RayonExecutor`: their threads as executors |
 //! | `futures` | `Spawner` as a spawner of the `futures` crates |
 //! | `tracing` | a task runs in the span that was current where it was made; events go to `tracing` |
+//! | `serde` | serialisation of snapshots, parameters, patches and policies; patches and policies are read, too |
 //! | `stack-dump` | stacks of workers in events and views of pools (Linux on x86-64 and AArch64; crate `millpond-stack`) |
 //! | `probe` | for tests: a registry of parked threads |
 //!
@@ -87,9 +88,12 @@ pub mod machine;
 pub mod manage;
 pub mod meter;
 pub mod pool;
+pub mod prelude;
 pub mod preset;
 pub mod queue;
 pub mod schedule;
+#[cfg(feature = "serde")]
+mod serialize;
 mod stack;
 pub mod task;
 pub mod thread;

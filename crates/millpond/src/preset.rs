@@ -12,14 +12,15 @@
 //! The first four are bounded, because an unbounded pool fails by running out of memory, at the worst
 //! time. The pools of Java's `Executors`, with unbounded queues and unlimited threads, are in [`java`].
 //!
-//! Each returns a builder, so everything can still be changed before it is built; [`scheduled`] returns a pool, and
-//! [`fork_join_per_node`] a builder for each node.
+//! Each returns a builder, so everything can still be changed before it is built. [`scheduled`] returns a pool, for its
+//! executor has to be built first; its builder is that of [`scheduled_builder`]. And
+//! [`fork_join_per_node`] returns a builder for each node.
 
 use crate::forkjoin::{ForkJoinBuilder, ForkJoinPool};
 use crate::machine::{CpuList, Machine, Topology};
 use crate::manage::PatchError;
 use crate::pool::{PoolBuilder, Queue, RejectionPolicy, ThreadPool};
-use crate::schedule::ScheduledPool;
+use crate::schedule::{ScheduledBuilder, ScheduledPool};
 use crate::thread::{Threads, can_pin};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -153,6 +154,27 @@ pub fn scheduled(
     name: impl Into<Cow<'static, str>>,
     workers: usize,
 ) -> Result<ScheduledPool<ThreadPool>, PatchError> {
+    scheduled_builder(name, workers).map(ScheduledBuilder::build)
+}
+
+/// The builder of such a scheduled pool, of which everything can still be changed but its executor, which is built
+/// already and may fail.
+///
+/// ```
+/// use millpond::preset;
+///
+/// let timers = preset::scheduled_builder("mill", 2)?.max_pending(100).build();
+/// assert_eq!(timers.max_pending(), Some(100));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`scheduled`].
+pub fn scheduled_builder(
+    name: impl Into<Cow<'static, str>>,
+    workers: usize,
+) -> Result<ScheduledBuilder<ThreadPool>, PatchError> {
     let name = name.into();
     // Two engines in one registry need two names. An empty one is for the builder to reject.
     let own_name = if name.trim().is_empty() {
@@ -164,7 +186,7 @@ pub fn scheduled(
         .threads(Threads::named(name.clone()))
         .rejection(RejectionPolicy::Block(Duration::MAX))
         .build()?;
-    Ok(ScheduledPool::owning(pool).name(name).build())
+    Ok(ScheduledPool::owning(pool).name(name))
 }
 
 /// The best number of workers for tasks that compute: one for each CPU that this process may use, by its

@@ -369,6 +369,15 @@ const SAID: &[Said] = &[
         seen: Some(|now| now.overload_order.into()),
     },
     Said {
+        name: "finish_percentile",
+        text: "95",
+        build: |pool| pool.finish_percentile(95),
+        patch: |patch| patch.finish_percentile(95),
+        set: |pool| pool.set_finish_percentile(95).unwrap(),
+        get: |pool| u32::from(pool.finish_percentile()).into(),
+        seen: None,
+    },
+    Said {
         name: "run_warning",
         text: "8ms",
         build: |pool| pool.run_warning(RunWarning::after(8 * MS)),

@@ -108,6 +108,9 @@ reasons! {
     ShutDown = "its executor was shut down before it ran",
     /// Its deadline passed before its turn came.
     Expired = "its deadline passed before it ran",
+    /// It could not have been finished by the time it was to be finished by: that time had come, or less was left than
+    /// such tasks take.
+    TooLate = "it could not have been finished in time",
     /// It was shed under overload.
     Shed = "it was shed: its executor was overloaded when its turn came, and it had waited too long",
     /// It had waited in the queue for longer than its executor allows.

@@ -52,6 +52,13 @@ impl<M> Witness<M> {
         }
     }
 
+    /// Another one.
+    #[must_use]
+    pub fn witness(&self) -> Witness<M> {
+        // SAFETY: TASK-1 - our reference vouches for the new one; TASK-6 - made with an `M`.
+        unsafe { Witness::new(self.cell) }
+    }
+
     /// The metadata of the task.
     pub fn meta(&self) -> &M {
         // SAFETY: TASK-1 - borrowed from our reference; TASK-6 - made with an `M`.

@@ -26,7 +26,13 @@
 //!   ([`EventSource::await_delivery`]), at most for [`DELIVERY_TIMEOUT`]: a program that closes its engines and exits has
 //!   seen what they had to say. A listener does not wait for itself.
 
+mod fields;
 mod log_limit;
+
+pub(crate) use self::fields::LogEvent;
+#[cfg(feature = "tracing")]
+pub(crate) use self::fields::LogFields;
+use self::fields::log;
 
 use self::log_limit::{LogLimit, Step};
 use crate::executor::{Inside, Waitable};
@@ -40,7 +46,6 @@ use millpond_raw::sync::{Mutex, local};
 use millpond_raw::user_code::{self, Kind};
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
@@ -77,7 +82,7 @@ pub(crate) struct Events<S: EventSource> {
 /// Where events go.
 enum Sink<E> {
     Listener(Listener<E>),
-    Log(fn(&dyn fmt::Display)),
+    Log(fn(&dyn LogEvent)),
 }
 
 struct State<S: EventSource> {
@@ -200,7 +205,7 @@ impl<S: EventSource> Events<S> {
 /// An engine that has events.
 pub(crate) trait EventSource: Send + Sync + Sized + 'static {
     /// What its listener hears.
-    type Event: fmt::Display;
+    type Event: LogEvent;
 
     /// Its events.
     fn events(&self) -> &Events<Self>;
@@ -337,18 +342,6 @@ impl Drop for Listening {
     fn drop(&mut self) {
         LISTENING.with(|own| own.set(own.get() - 1));
     }
-}
-
-/// Where events go without a listener.
-#[cfg(feature = "tracing")]
-fn log(event: &dyn fmt::Display) {
-    tracing::warn!(target: "millpond", "{event}");
-}
-
-/// Where events go without a listener.
-#[cfg(not(feature = "tracing"))]
-fn log(event: &dyn fmt::Display) {
-    eprintln!("millpond: {event}");
 }
 
 /// Delivers the events of an engine.

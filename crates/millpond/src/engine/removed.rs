@@ -48,7 +48,7 @@ impl RemovedTasks {
         let counter = match RunOutcome::of(tombstone) {
             RunOutcome::RanByOwnWorker => &self.tombstones,
             RunOutcome::RanElsewhere => &self.elsewhere,
-            RunOutcome::Expired => &self.expired,
+            RunOutcome::Expired | RunOutcome::TooLate => &self.expired,
             RunOutcome::Cancelled
             | RunOutcome::Shed
             | RunOutcome::Completed

@@ -22,7 +22,7 @@
 use super::ctl::Ctl;
 use super::events::EventSource;
 use super::spawn::WorkerEngine;
-use crate::executor::{Inside, TerminationError, Waitable, ended};
+use crate::executor::{EndWaiters, Inside, TerminationError, Waitable, ended};
 use crate::interrupt;
 use crate::manage::RunState;
 use crate::time::Deadline;
@@ -90,6 +90,11 @@ impl Termination {
         Termination {
             waiters: Waitable::new(()),
         }
+    }
+
+    /// For a future that waits for the end.
+    pub(crate) fn end_waiters(&self) -> EndWaiters<'_> {
+        EndWaiters::new(self.waiters.registration())
     }
 
     /// Wakes all waiters. The engine is over.

@@ -282,9 +282,51 @@ impl<F> Rejected<F> {
     }
 }
 
+impl<F> Rejected<F> {
+    /// The reason alone; the task is dropped. The reason is an error that any thread may have, whatever the closure
+    /// holds: `?` turns it into the errors of `anyhow` and the like, which ask for that.
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Rejected};
+    /// use millpond::preset;
+    /// use std::cell::Cell;
+    ///
+    /// fn count() -> anyhow::Result<u32> {
+    ///     let pool = preset::single("mill").build()?;
+    ///     let sacks = Cell::new(6); // `Send`, and not `Sync`
+    ///     let handle = pool.submit(move || sacks.get() + 1).map_err(Rejected::into_reason)?;
+    ///     Ok(handle.join()?)
+    /// }
+    /// assert_eq!(count()?, 7);
+    /// # Ok::<(), anyhow::Error>(())
+    /// ```
+    pub fn into_reason(self) -> RejectReason {
+        self.reason
+    }
+}
+
+/// The reason alone, for `?` in a function that returns it.
+///
+/// ```
+/// use millpond::executor::{ExecutorExt, RejectReason};
+/// use millpond::pool::ThreadPool;
+///
+/// fn record(pool: &ThreadPool, order: u32) -> Result<(), RejectReason> {
+///     pool.execute(move || println!("order {order}"))?;
+///     Ok(())
+/// }
+/// # record(&millpond::preset::single("mill").build()?, 7)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl<F> From<Rejected<F>> for RejectReason {
+    fn from(rejected: Rejected<F>) -> Self {
+        rejected.reason
+    }
+}
+
 impl Rejected<Task> {
     /// The rejection of the closure of the task.
-    pub(super) fn reclaim<F: 'static>(self) -> Rejected<F> {
+    pub(crate) fn reclaim<F: 'static>(self) -> Rejected<F> {
         self.map(|task| match task.reclaim(CancelReason::Rejected) {
             Ok(closure) => closure,
             Err(task) => panic!(
@@ -504,13 +546,14 @@ impl From<TaskError> for ScopeError {
     }
 }
 
-/// An executor that cannot be built as described.
+/// An executor that cannot be built as described. Pools with parameters have an error that speaks of each of them: the
+/// `PatchError` of the room [`manage`](crate#modules).
 ///
 /// ```
-/// use millpond::pool::ThreadPool;
+/// use millpond::executor::{BuildError, ThreadPerTask};
 ///
-/// let error = ThreadPool::builder("mill").core(5).max(2).build().unwrap_err();
-/// assert!(error.to_string().contains("core"), "{error}");
+/// let error: BuildError = ThreadPerTask::builder("mill", 0).build().unwrap_err();
+/// assert_eq!(error.to_string(), "max_threads is 0, so no task could ever run: allow at least one");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildError(pub(super) String);

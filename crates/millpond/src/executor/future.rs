@@ -188,7 +188,7 @@ where
             spec.inherit_deadline()
                 .build_detached(move || polled.poll())
         } else {
-            // A future that has started is neither expired nor shed.
+            // A future that has started is neither expired nor shed; but it ends at its `finish_by`.
             spec.deadline(Deadline::NEVER)
                 .build_kept(move || polled.poll())
         }
@@ -254,16 +254,17 @@ where
         })
     }
 
-    fn is_expired(&self) -> bool {
-        self.inner.with(|inner| {
-            matches!(inner.future, Held::Fresh(_))
-                && inner.deliver.as_ref().is_some_and(Task::is_expired)
+    /// Why it is not to be polled for the first time any more.
+    fn expiry(&self) -> Option<CancelReason> {
+        self.inner.with(|inner| match inner.future {
+            Held::Fresh(_) => inner.deliver.as_ref()?.expiry(),
+            Held::Pinned(_) | Held::Away => None,
         })
     }
 
     fn run(self: &Arc<Self>) {
-        if self.is_expired() {
-            return self.cancel(CancelReason::Expired);
+        if let Some(reason) = self.expiry() {
+            return self.cancel(reason);
         }
         let waker = Waker::from(Arc::clone(self));
         while let Some(mut future) = self.begin() {

@@ -58,6 +58,7 @@
 // | `caller_run` | a closure that its caller runs itself, without a task |
 // | `dropped` | reports of tasks without a handle that were dropped unrun |
 // | `termination` | waiting for the termination of an executor |
+// | `terminated` | the same in async code |
 // | `timer_source` | an idle worker waits for a due time |
 // | `timer_thread` | the rejection when the timer's thread cannot be started |
 // | `waitable` | a value under a lock, with waiters |
@@ -83,6 +84,7 @@ mod invoke;
 mod runner;
 mod scope;
 mod serial;
+mod terminated;
 mod termination;
 mod thread_per_task;
 mod timer_source;
@@ -115,6 +117,9 @@ pub use runner::UncaughtPanic;
 pub(crate) use runner::{RunOutcome, Runner};
 pub use scope::{Scope, ScopeOptions, ScopedHandle};
 pub use serial::{SerialBuilder, SerialExecutor, SerialKey};
+#[doc(hidden)]
+pub use terminated::EndWaiters;
+pub use terminated::Terminated;
 pub use termination::TerminationError;
 pub(crate) use termination::{Inside, ended};
 pub use thread_per_task::{SaturationPolicy, ThreadPerTask, ThreadPerTaskBuilder};

@@ -82,8 +82,8 @@ impl Runner {
         on_drop: impl FnOnce(DroppedTask),
         on_panic: impl FnOnce(&Panic),
     ) -> RunOutcome {
-        if task.is_expired() {
-            return self.shed(task, CancelReason::Expired, on_drop);
+        if let Some(reason) = task.expiry() {
+            return self.shed(task, reason, on_drop);
         }
         if let Some(hook) = &self.hook {
             return run_hooked(&**hook, task, on_panic);
@@ -170,6 +170,7 @@ impl Runner {
         }
         match reason {
             CancelReason::Expired => RunOutcome::Expired,
+            CancelReason::TooLate => RunOutcome::TooLate,
             _ => RunOutcome::Shed,
         }
     }
@@ -185,6 +186,8 @@ pub(crate) enum RunOutcome {
     /// It was cancelled before it ran.
     Cancelled,
     Expired,
+    /// It was dropped because it could not have been finished in time.
+    TooLate,
     Shed,
     /// A waiter that is no worker of this executor has run it inline, or is running it.
     RanElsewhere,
@@ -200,6 +203,7 @@ impl RunOutcome {
             Tombstone::Inline(InlineRunner::OtherThread)
             | Tombstone::Cancelled(Some(CancelReason::RanInline)) => RunOutcome::RanElsewhere,
             Tombstone::Cancelled(Some(CancelReason::Expired)) => RunOutcome::Expired,
+            Tombstone::Cancelled(Some(CancelReason::TooLate)) => RunOutcome::TooLate,
             Tombstone::Cancelled(_) => RunOutcome::Cancelled,
         }
     }

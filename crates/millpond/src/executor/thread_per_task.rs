@@ -21,6 +21,7 @@
 use super::error::{BuildError, RejectReason, Rejected, TryExecuteError};
 use super::internals::Internals;
 use super::runner::{Runner, UncaughtPanic};
+use super::terminated::EndWaiters;
 use super::termination::{self, Inside, TerminationError};
 use super::traits::{Executor, Lifecycle};
 use super::waitable::Waitable;
@@ -365,6 +366,10 @@ impl Lifecycle for ThreadPerTask {
 
     fn is_caller_inside(&self) -> bool {
         !self.engine.is_forked() && Inside::is(&*self.engine)
+    }
+
+    fn end_waiters(&self) -> Option<EndWaiters<'_>> {
+        Some(EndWaiters::new(self.engine.threads.registration()))
     }
 }
 

@@ -5,10 +5,12 @@ use super::error::{InvokeAllError, InvokeAnyError, Rejected, TryExecuteError};
 use super::internals::Internals;
 use super::invoke;
 use super::scope::{self, Scope, ScopeOptions};
+use super::terminated::{EndWaiters, Terminated};
 use super::termination::TerminationError;
 use crate::interrupt::{self, WaitError};
 use crate::task::{Task, TaskHandle, TaskSpec};
 use crate::time::{Clock, Deadline};
+use std::borrow::Cow;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -236,6 +238,57 @@ pub trait ExecutorExt: Executor {
     {
         let task = spec.clock_by_default(self.clock()).build_detached(f);
         self.execute_task(task).map_err(Rejected::reclaim)
+    }
+
+    /// As [`execute`](ExecutorExt::execute), under this name in metrics, logs and dumps.
+    ///
+    /// # Errors
+    ///
+    /// As [`execute`](ExecutorExt::execute).
+    ///
+    /// ```
+    /// use millpond::executor::{ExecutorExt, Lifecycle};
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::single("audit").build()?;
+    /// pool.execute_named("record", || println!("order 7 was paid"))?;
+    /// pool.close()?;
+    /// assert_eq!(pool.metrics_by_name()[0].label.to_string(), "record");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "execute")]
+    #[track_caller]
+    fn execute_named<F>(&self, name: impl Into<Cow<'static, str>>, f: F) -> Result<(), Rejected<F>>
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        self.execute_with(TaskSpec::new().name(name), f)
+    }
+
+    /// As [`submit`](ExecutorExt::submit), under this name in metrics, logs and dumps.
+    ///
+    /// # Errors
+    ///
+    /// As [`submit`](ExecutorExt::submit).
+    ///
+    /// ```
+    /// use millpond::executor::{DirectExecutor, ExecutorExt};
+    ///
+    /// let handle = DirectExecutor::new().submit_named("thumbnail", || 7)?;
+    /// assert_eq!(handle.name(), Some("thumbnail"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    fn submit_named<F, T>(
+        &self,
+        name: impl Into<Cow<'static, str>>,
+        f: F,
+    ) -> Result<TaskHandle<T>, Rejected<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.submit_with(TaskSpec::new().name(name), f)
     }
 
     /// Runs the closure, and returns the handle to its value.
@@ -528,7 +581,12 @@ pub trait Lifecycle: fmt::Debug {
     /// The caller, itself a task, was interrupted; or it is a task of this executor, which would wait for
     /// itself ([`TerminationError::OwnTask`]).
     #[doc(alias = "awaitTermination")]
+    #[track_caller]
     fn await_termination(&self) -> Result<(), TerminationError> {
+        if !self.is_terminated() {
+            let instead = "use `terminated().await`";
+            interrupt::check_runtime("await_termination", Location::caller(), instead);
+        }
         self.await_termination_until(Deadline::NEVER).map(drop)
     }
 
@@ -549,6 +607,59 @@ pub trait Lifecycle: fmt::Debug {
         false
     }
 
+    /// Waits until it is terminated, which another call must have started, in async code: the future holds no thread. Events
+    /// that an engine has for its listener may still be delivered afterwards.
+    ///
+    /// ```
+    /// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+    /// use millpond::executor::Lifecycle;
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::single("mill").build()?;
+    /// let end = async {
+    ///     pool.shutdown();
+    ///     pool.terminated().await;
+    ///     pool.is_terminated()
+    /// };
+    /// # assert_eq!(pin!(end).poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(true));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "awaitTermination")]
+    fn terminated(&self) -> Terminated<'_>
+    where
+        Self: Sized + Sync,
+    {
+        Terminated::of(self)
+    }
+
+    /// Shuts down in order at the first poll, and is ready when it is terminated: [`close`](Lifecycle::close) for async
+    /// code. The future holds no thread, and interrupts nothing; limit the wait with the time-out of your runtime and
+    /// call [`shutdown_now`](Lifecycle::shutdown_now) if it is over.
+    ///
+    /// ```
+    /// # use std::{future::Future, pin::pin, task::{Context, Waker}};
+    /// use millpond::executor::Lifecycle;
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::single("mill").build()?;
+    /// let end = async { pool.close_async().await };
+    /// # assert!(pin!(end).poll(&mut Context::from_waker(Waker::noop())).is_ready());
+    /// assert!(pool.is_terminated());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn close_async(&self) -> Terminated<'_>
+    where
+        Self: Sized + Sync,
+    {
+        Terminated::after_shutdown(self)
+    }
+
+    /// Where a future waits for the termination. With the default it looks now and then.
+    #[doc(hidden)]
+    fn end_waiters(&self) -> Option<EndWaiters<'_>> {
+        None
+    }
+
     /// Shuts down in order, and waits for the termination. If the caller, itself a task, is interrupted meanwhile, it stops
     /// the running tasks, goes on waiting, and is still interrupted afterwards.
     ///
@@ -556,18 +667,24 @@ pub trait Lifecycle: fmt::Debug {
     ///
     /// [`TerminationError::OwnTask`], if the caller is one of its own tasks. Then it is shut down, but not waited for: it
     /// terminates when that task and all others have ended.
+    #[track_caller]
     fn close(&self) -> Result<(), TerminationError> {
         self.shutdown();
         if self.is_caller_inside() {
             return Err(TerminationError::OwnTask);
         }
-        match self.await_termination() {
+        if !self.is_terminated() {
+            let instead = "use `close_async().await`";
+            interrupt::check_runtime("close", Location::caller(), instead);
+        }
+        match self.await_termination_until(Deadline::NEVER).map(drop) {
             Err(TerminationError::Interrupted) => {}
             ended => return ended,
         }
         drop(self.shutdown_now());
         // Uninterruptible, so it returns only after the termination.
-        let ended = interrupt::uninterruptible(|| self.await_termination());
+        let ended =
+            interrupt::uninterruptible(|| self.await_termination_until(Deadline::NEVER).map(drop));
         interrupt::restore(Err(WaitError::Interrupted));
         ended
     }

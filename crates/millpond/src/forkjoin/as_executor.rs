@@ -5,8 +5,8 @@ use super::config::TABLE;
 use crate::engine::dropped::DropSource;
 use crate::engine::{RemovesTasks, Terminates, WorkerEngine};
 use crate::executor::{
-    DroppedTask, EngineInternals, Executor, Internals, Lifecycle, RejectReason, Rejected,
-    TerminationError, TryExecuteError,
+    DroppedTask, EndWaiters, EngineInternals, Executor, Internals, Lifecycle, RejectReason,
+    Rejected, TerminationError, TryExecuteError,
 };
 use crate::manage::{Change, EngineSnapshot, Managed, Parameter, Patch, PatchError, RunState};
 use crate::task::Task;
@@ -123,5 +123,9 @@ impl Lifecycle for ForkJoinPool {
 
     fn is_caller_inside(&self) -> bool {
         !self.engine.is_common && Terminates::is_caller_inside(&*self.engine)
+    }
+
+    fn end_waiters(&self) -> Option<EndWaiters<'_>> {
+        Some(self.engine.termination().end_waiters())
     }
 }

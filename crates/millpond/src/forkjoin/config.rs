@@ -15,11 +15,13 @@ use crate::engine::watchdog::{RunWarning, Supervised};
 use crate::machine::Machine;
 use crate::manage::{
     Change, Choice, Invalid, Parameter, ParameterSpec, ParameterTable, Patch, PatchError, Value,
-    ValueType, set,
+    ValueError, ValueType, set,
 };
 use crate::thread::ThreadFactory;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,6 +69,37 @@ impl HelpPolicy {
             HelpPolicy::Any => "any",
             HelpPolicy::Never => "never",
         }
+    }
+}
+
+/// As in patches and in the list of parameters.
+///
+/// ```
+/// assert_eq!(millpond::forkjoin::HelpPolicy::Any.to_string(), "any");
+/// ```
+impl fmt::Display for HelpPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// Reads a name, in any spelling.
+///
+/// ```
+/// use millpond::forkjoin::HelpPolicy;
+///
+/// assert_eq!("Never".parse(), Ok(HelpPolicy::Never));
+/// assert!("always".parse::<HelpPolicy>().unwrap_err().to_string().ends_with("any or never"));
+/// ```
+impl FromStr for HelpPolicy {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        const WORDS: ValueType = ValueType::Choice(HELPS);
+        let value = WORDS.parse(text)?.to_string();
+        let all = [HelpPolicy::Descendants, HelpPolicy::Any, HelpPolicy::Never];
+        let found = all.into_iter().find(|policy| policy.word() == value);
+        found.ok_or_else(|| WORDS.error(text.to_owned(), false))
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::engine::ForkJoinEngine;
 use crate::engine::dropped::{DropSource, DroppedDetached, Drops};
-use crate::engine::events::{EventSource, Events};
+#[cfg(feature = "tracing")]
+use crate::engine::events::LogFields;
+use crate::engine::events::{EventSource, Events, LogEvent};
 use crate::engine::long_run::LongRun;
 use crate::task::Cycle;
 use crate::time::Clock;
@@ -87,6 +89,28 @@ impl fmt::Display for ForkJoinEvent {
                 f,
                 "{pool}: {events} more events were dropped, because they came too fast"
             ),
+        }
+    }
+}
+
+impl LogEvent for ForkJoinEvent {
+    #[cfg(feature = "tracing")]
+    fn fields(&self) -> LogFields {
+        match self {
+            ForkJoinEvent::LongRunning(run) => LogFields::of_long_run(run),
+            ForkJoinEvent::DroppedDetached(report) => LogFields::of_dropped(report),
+            ForkJoinEvent::Deadlock { pool, cycle } => {
+                LogFields::new("deadlock", pool).reason(cycle)
+            }
+            ForkJoinEvent::SparesExhausted { pool, blocked, .. } => {
+                LogFields::new("spares_exhausted", pool).count(*blocked as u64)
+            }
+            ForkJoinEvent::LostWakeup { pool, queued } => {
+                LogFields::new("lost_wakeup", pool).count(*queued as u64)
+            }
+            ForkJoinEvent::Dropped { pool, events } => {
+                LogFields::new("events_dropped", pool).count(*events)
+            }
         }
     }
 }

@@ -41,8 +41,16 @@
 // | file | what |
 // |---|---|
 // | `backoff` | spinning and yielding before a wait parks |
+// | `runtime_guard` | blocking calls on the threads of an async runtime |
 
 mod backoff;
+#[cfg(feature = "tokio")]
+mod runtime_guard;
+
+#[cfg(feature = "tokio")]
+pub(crate) use runtime_guard::check_runtime;
+#[cfg(feature = "tokio")]
+pub use runtime_guard::{BlockedRuntime, blocked_runtime_threads};
 
 pub(crate) use backoff::{Search, backoff, poll_tight};
 
@@ -93,6 +101,16 @@ pub fn check() -> Result<(), Interrupted> {
     } else {
         Ok(())
     }
+}
+
+/// The caller is about to block the thread, by this call. Without the feature `tokio` nobody looks.
+#[cfg(not(feature = "tokio"))]
+#[inline]
+pub(crate) fn check_runtime(
+    _call: &'static str,
+    _location: &'static std::panic::Location<'static>,
+    _instead: &'static str,
+) {
 }
 
 /// Whether the running task has been interrupted. Does not clear the interrupt.

@@ -33,6 +33,7 @@
 // | `snapshot` | the state of an engine at one moment |
 // | `value`, `text` | values of parameters; how their text is read and printed |
 // | `parameter` | described parameters; the table that an engine has of them |
+// | `words` | patches and policies as text |
 // | `patch` | parameters that change together |
 // | `change` | what a patch changes; patches for several engines that are applied together |
 // | `error` | what can be wrong with them |
@@ -46,6 +47,7 @@ mod policy;
 mod snapshot;
 mod text;
 mod value;
+mod words;
 
 pub use crate::adapt::CoDel;
 pub use change::{ApplyAllError, Change, apply_all};

@@ -355,4 +355,19 @@ impl Patch {
     pub fn overload_order(self, order: OverloadOrder) -> Self {
         self.set("overload_order", order)
     }
+
+    /// The percentile of run times that a task with a [`finish_by`](crate::task::TaskSpec::finish_by) must have time for.
+    ///
+    /// ```
+    /// use millpond::manage::Patch;
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").build()?;
+    /// pool.apply(&Patch::new().finish_percentile(90))?;
+    /// assert_eq!(pool.finish_percentile(), 90);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn finish_percentile(self, percent: u8) -> Self {
+        self.set("finish_percentile", u32::from(percent))
+    }
 }

@@ -348,7 +348,7 @@ impl ValueType {
         }
     }
 
-    pub(super) fn error(&self, given: String, is_out_of_range: bool) -> ValueError {
+    pub(crate) fn error(&self, given: String, is_out_of_range: bool) -> ValueError {
         ValueError {
             given,
             expected: *self,

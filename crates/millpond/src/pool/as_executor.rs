@@ -5,8 +5,8 @@ use super::{RejectionPolicy, ThreadPool};
 use crate::engine::dropped::DropSource;
 use crate::engine::{RemovesTasks, Terminates};
 use crate::executor::{
-    CallerRun, DroppedTask, EngineInternals, Executor, Internals, Lifecycle, RejectReason,
-    Rejected, TerminationError, TimerSourceOffer, TryExecuteError,
+    CallerRun, DroppedTask, EndWaiters, EngineInternals, Executor, Internals, Lifecycle,
+    RejectReason, Rejected, TerminationError, TimerSourceOffer, TryExecuteError,
 };
 use crate::manage::{Change, EngineSnapshot, Managed, Parameter, Patch, PatchError, RunState};
 use crate::task::Task;
@@ -163,5 +163,9 @@ impl Lifecycle for ThreadPool {
 
     fn is_caller_inside(&self) -> bool {
         Terminates::is_caller_inside(&*self.engine)
+    }
+
+    fn end_waiters(&self) -> Option<EndWaiters<'_>> {
+        Some(self.engine.termination().end_waiters())
     }
 }

@@ -257,6 +257,28 @@ impl PoolBuilder {
         self
     }
 
+    /// How sure it must be that a task with a [`finish_by`](crate::task::TaskSpec::finish_by) can be finished in time, or
+    /// else it is not started: less than this percentile of the run times of its name may not be left. 50, the median,
+    /// unless told otherwise: a task that would more likely fail than not is not started. A higher one leaves more
+    /// room for others under overload; 0 starts every task whose time has not come.
+    ///
+    /// The run times are those of the last tasks of the name that had a `finish_by`. One that ended late counts as twice
+    /// what it was given, because an interrupt may have cut it short. Once a second one task of a name that is dropped for
+    /// this reason is run all the same, so that the pool learns when tasks become shorter. A pool without metrics does
+    /// not look at run times.
+    ///
+    /// ```
+    /// use millpond::pool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder("mill").finish_percentile(90).build()?;
+    /// assert_eq!(pool.finish_percentile(), 90);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn finish_percentile(mut self, percent: u8) -> Self {
+        self.overload.finish_percentile = percent;
+        self
+    }
+
     /// The queue. Default: at most 1024 tasks, first in, first out.
     ///
     /// ```

@@ -43,12 +43,28 @@ fn usual_workers() -> usize {
     Machine::last_worker_hint().get()
 }
 
+/// The percentile of run times that a task must have time for, unless told otherwise.
+const DEFAULT_FINISH_PERCENTILE: u8 = 50;
+
 /// How a pool protects itself from overload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Overload {
     pub(super) max_queue_wait: Option<Duration>,
     pub(super) shedding: Option<CoDel>,
     pub(super) order: OverloadOrder,
+    /// From 0 to 100; see [`finish`](super::finish).
+    pub(super) finish_percentile: u8,
+}
+
+impl Default for Overload {
+    fn default() -> Self {
+        Overload {
+            max_queue_wait: None,
+            shedding: None,
+            order: OverloadOrder::default(),
+            finish_percentile: DEFAULT_FINISH_PERCENTILE,
+        }
+    }
 }
 
 impl Overload {
@@ -96,7 +112,7 @@ const REJECTIONS: &[Choice] = &[
 ];
 
 /// Those that need no handler.
-const SETTABLE_REJECTIONS: &[Choice] = REJECTIONS.split_at(REJECTIONS.len() - 1).0;
+pub(super) const SETTABLE_REJECTIONS: &[Choice] = REJECTIONS.split_at(REJECTIONS.len() - 1).0;
 
 const COUNT: ValueType = ValueType::Integer {
     min: 0,
@@ -285,6 +301,23 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
         get: |config| config.overload.order.into(),
         set: |config, value| set(&mut config.overload.order, OverloadOrder::of(value)),
     },
+    ParameterSpec {
+        name: "finish_percentile",
+        kind: ValueType::Integer { min: 0, max: 100 },
+        unit: Some("percent"),
+        default: |_| Some(u32::from(DEFAULT_FINISH_PERCENTILE).into()),
+        is_live: true,
+        help: "A task with a finish_by is dropped at its turn if less is left than this percentile of what tasks of \
+               its name took lately; 0 drops it only when the time has come.",
+        advice: "",
+        get: |config| u32::from(config.overload.finish_percentile).into(),
+        set: |config, value| {
+            let percent = value
+                .as_usize()
+                .and_then(|percent| u8::try_from(percent).ok());
+            set(&mut config.overload.finish_percentile, percent)
+        },
+    },
     parameters::run_warning(
         |config| config.run_warning.map(RunWarning::limit).into(),
         // Whether it interrupts stays as it is.
@@ -306,7 +339,7 @@ fn default_interval(codel: CoDel) -> Duration {
     codel.target.saturating_mul(INTERVAL_PER_TARGET)
 }
 
-fn value_of(rejection: &RejectionPolicy) -> Value {
+pub(super) fn value_of(rejection: &RejectionPolicy) -> Value {
     match rejection {
         RejectionPolicy::Abort => Value::choice("abort"),
         RejectionPolicy::CallerRuns => Value::choice("caller_runs"),
@@ -319,7 +352,7 @@ fn value_of(rejection: &RejectionPolicy) -> Value {
     }
 }
 
-fn policy_of(value: &Value) -> Result<RejectionPolicy, Cow<'static, str>> {
+pub(super) fn policy_of(value: &Value) -> Result<RejectionPolicy, Cow<'static, str>> {
     let (name, argument) = value.as_choice().ok_or(WRONG_TYPE)?;
     let duration = || argument.and_then(Value::as_duration).ok_or(WRONG_TYPE);
     let count = || argument.and_then(Value::as_usize).ok_or(WRONG_TYPE);

@@ -63,6 +63,7 @@
 
 use super::config::{LiveConfig, Overload};
 use super::events::{PoolEvent, Reports};
+use super::finish::FinishTimes;
 use super::free_workers::FreeWorkers;
 use super::hooks::Hooks;
 use super::pacer::Pacer;
@@ -113,6 +114,8 @@ pub(super) struct PoolEngine {
     pub(super) rejections: RejectionCounters,
     /// Which tasks are shed when their turn comes.
     pub(super) shedder: CachePadded<Shedder>,
+    /// How long tasks take that have a time by which they must have ended.
+    pub(super) finish_times: FinishTimes,
     /// How long the queue needs to drain, for rejected submitters.
     pub(super) pacer: CachePadded<Pacer>,
     pub(super) hooks: Option<Box<dyn Hooks>>,
@@ -191,6 +194,7 @@ impl PoolEngine {
             removed: RemovedTasks::default(),
             rejections: RejectionCounters::new(labels.as_ref().map_or(1, LabelTable::len)),
             shedder: CachePadded::new(Shedder::new(parts.overload, now)),
+            finish_times: FinishTimes::default(),
             pacer: CachePadded::new(Pacer::new(now)),
             hooks: parts.hooks,
             runner: of_workers.runner,

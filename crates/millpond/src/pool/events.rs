@@ -6,7 +6,9 @@
 use super::PoolSnapshot;
 use super::engine::PoolEngine;
 use crate::engine::dropped::{DropSource, DroppedDetached, Drops};
-use crate::engine::events::{EventSource, Events};
+#[cfg(feature = "tracing")]
+use crate::engine::events::LogFields;
+use crate::engine::events::{EventSource, Events, LogEvent};
 use crate::engine::long_run::{LongRun, indented};
 use crate::engine::stacks::{self, Seen};
 use crate::engine::view::WorkerView;
@@ -122,6 +124,27 @@ impl fmt::Display for PoolEvent {
                 f,
                 "{pool}: {events} more events were dropped, because they came too fast"
             ),
+        }
+    }
+}
+
+impl LogEvent for PoolEvent {
+    #[cfg(feature = "tracing")]
+    fn fields(&self) -> LogFields {
+        match self {
+            PoolEvent::Rejected(report) => LogFields::new("rejected", &report.snapshot.name)
+                .task(&report.label)
+                .reason(&report.reason)
+                .count(report.rejections),
+            PoolEvent::LongRunning(run) => LogFields::of_long_run(run),
+            PoolEvent::DroppedDetached(report) => LogFields::of_dropped(report),
+            PoolEvent::Deadlock { pool, cycle } => LogFields::new("deadlock", pool).reason(cycle),
+            PoolEvent::LostWakeup { pool, queued } => {
+                LogFields::new("lost_wakeup", pool).count(*queued as u64)
+            }
+            PoolEvent::Dropped { pool, events } => {
+                LogFields::new("events_dropped", pool).count(*events)
+            }
         }
     }
 }

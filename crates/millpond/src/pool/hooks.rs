@@ -176,6 +176,7 @@ impl Ended {
             RunOutcome::Unwanted => Ended::Cancelled,
             RunOutcome::Cancelled
             | RunOutcome::Expired
+            | RunOutcome::TooLate
             | RunOutcome::Shed
             | RunOutcome::RanElsewhere
             | RunOutcome::RanByOwnWorker => Ended::Gone,

@@ -57,6 +57,7 @@
 // | `as_executor` | the traits `Executor`, `Lifecycle` and `Managed` |
 // | `builder`, `config`, `parameters` | building a pool; its parameters, and changing them |
 // | `rejection` | the rejection policies, applying them, and counting rejections |
+// | `finish` | which tasks are dropped because they would end too late |
 // | `shed`, `pacer` | which tasks are shed under overload; how long the queue needs to drain |
 // | `hooks`, `events`, `explain` | what users are told |
 // | `stats`, `snapshot`, `view` | what is counted and shown |
@@ -69,6 +70,7 @@ mod config;
 mod engine;
 mod events;
 mod explain;
+mod finish;
 mod free_workers;
 mod health;
 mod hooks;
@@ -91,7 +93,7 @@ pub use builder::PoolBuilder;
 pub use events::{PoolEvent, RejectionReport};
 pub use explain::{Explanation, Facts, explain};
 pub use hooks::{Ended, Hooks, TaskInfo};
-pub use rejection::{RejectionContext, RejectionHandler, RejectionPolicy};
+pub use rejection::{RejectionContext, RejectionHandler, RejectionPolicy, SubmitWhenRoom};
 pub use snapshot::PoolSnapshot;
 pub use task_queue::Queue;
 

@@ -374,6 +374,40 @@ impl ThreadPool {
         self.apply(&Patch::new().overload_order(order)).map(drop)
     }
 
+    /// The percentile of the run times of its name that a task with a [`finish_by`](crate::task::TaskSpec::finish_by) must
+    /// have time for at its turn.
+    ///
+    /// ```
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::fixed("mill", 2).build()?;
+    /// assert_eq!(pool.finish_percentile(), 50);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn finish_percentile(&self) -> u8 {
+        self.engine.overload().finish_percentile
+    }
+
+    /// Changes it; see [`PoolBuilder::finish_percentile`](super::PoolBuilder::finish_percentile).
+    ///
+    /// # Errors
+    ///
+    /// It is above 100.
+    ///
+    /// ```
+    /// use millpond::preset;
+    ///
+    /// let pool = preset::fixed("mill", 2).build()?;
+    /// pool.set_finish_percentile(90)?;
+    /// assert_eq!(pool.finish_percentile(), 90);
+    /// assert!(pool.set_finish_percentile(101).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_finish_percentile(&self, percent: u8) -> Result<(), PatchError> {
+        self.apply(&Patch::new().finish_percentile(percent))
+            .map(drop)
+    }
+
     /// What happens to tasks that find no room.
     ///
     /// ```

@@ -115,6 +115,7 @@ impl Shedder {
     /// New settings reset what was measured. The same ones change nothing.
     fn write(&self, settings: Overload) {
         let mut state = self.state.lock();
+        state.settings.finish_percentile = settings.finish_percentile;
         if state.settings == settings {
             return;
         }

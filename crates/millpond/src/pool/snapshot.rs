@@ -29,9 +29,10 @@ use std::time::Duration;
 ///
 /// | count | parts of it |
 /// |---|---|
-/// | `completed` | `ran_elsewhere`, `caller_ran`, `extra_ran`; the rest ran on workers. And `panicked`, `self_joined`, `cancelled_while_running` |
+/// | `completed` | `ran_elsewhere`, `caller_ran`, `extra_ran`; the rest ran on workers. And `panicked`, `self_joined`, `cancelled_while_running`, `finished_late` |
 /// | `panicked` | `panicked_outside` |
 /// | `cancelled` | `expired`, `shed`, `discarded`, `handed_back`; the rest were cancelled or removed |
+/// | `expired` | `too_late` |
 /// | `left_to_policy` | `rejected`, `caller_ran`; most of `discarded` and `extra_ran`, and what a handler keeps |
 ///
 /// `dropped_detached` are those of `expired` and `shed` that had no handle, those for which no thread could be started,
@@ -105,8 +106,14 @@ pub struct PoolSnapshot {
     /// Completed tasks that left the queue because a thread that waited for them ran them: one that called
     /// `run_or_join` and is no worker of this pool, or a scope.
     pub ran_elsewhere: u64,
-    /// Cancelled tasks that were dropped when their turn came, because their deadline had passed.
+    /// Cancelled tasks that were dropped when their turn came, because their deadline had passed, or because they were too
+    /// late to be finished in time.
     pub expired: u64,
+    /// Those of `expired` that a worker dropped because they could not have been finished in time
+    /// ([`finish_by`](crate::task::TaskSpec::finish_by)).
+    pub too_late: u64,
+    /// Completed tasks that ended after the time by which they had to be finished: work that was of no use any more.
+    pub finished_late: u64,
     /// Cancelled tasks that were dropped when their turn came, because they had waited longer than
     /// [`max_queue_wait`](Self::max_queue_wait), or too long under overload.
     pub shed: u64,
@@ -223,6 +230,8 @@ impl Details for PoolSnapshot {
             Measurement::new("self_joined", self.self_joined),
             Measurement::new("ran_elsewhere", self.ran_elsewhere),
             Measurement::new("expired", self.expired),
+            Measurement::new("too_late", self.too_late),
+            Measurement::new("finished_late", self.finished_late),
             Measurement::new("shed", self.shed),
             Measurement::new("dropped_detached", self.dropped_detached),
             Measurement::new("left_to_policy", self.left_to_policy),
@@ -336,6 +345,8 @@ impl PoolEngine {
             self_joined: counts.joined,
             cancelled: 0,
             expired: counts.expired + self.removed.expired.get() + rare.extra_expired.get(),
+            too_late: counts.too_late,
+            finished_late: counts.finished_late,
             dropped_detached: self.dropped.count(),
             cancelled_while_running: counts.unwanted,
             shed: counts.shed,

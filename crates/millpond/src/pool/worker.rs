@@ -30,13 +30,14 @@
 
 use super::engine::PoolEngine;
 use super::events::PoolEvent;
+use super::finish::FinishRun;
 use super::hooks::{Ended, TaskInfo};
 use super::shed::Turn;
 use super::task_queue::TaskQueue;
 use crate::engine::dropped::DropSource;
 use crate::engine::events::EventSource;
 use crate::engine::metrics::{
-    Counts, LabelSums, LiveRecorder, NoRecorder, Recorder, WorkerMetrics, WorkerStats,
+    Counts, LabelSums, LiveRecorder, NoRecorder, Recorder, TaskStart, WorkerMetrics, WorkerStats,
 };
 use crate::engine::watchdog::{InterruptTarget, Supervised};
 use crate::engine::{
@@ -205,19 +206,36 @@ impl WorkerGuard<PoolEngine> {
         worker.metrics.begin_turn();
         let start = recorder.start_task(&task);
         let shed = turn.and_then(|turn| engine.shed(&task, turn, start));
-        let is_usual = shed.is_none() && engine.hooks.is_none() && !engine.watchdog.interrupts();
+        let has_hooks = engine.hooks.is_some() || engine.watchdog.interrupts();
+        let is_usual = shed.is_none() && !has_hooks && !task.has_finish_by();
         let outcome = if is_usual {
             let on_drop = |dropped| self.report_dropped(dropped);
             engine.runner.run_with(task, on_drop, |_| ())
         } else {
-            self.run_slow(task, shed)
+            self.run_slow(task, shed, start)
         };
         worker.stats.end(outcome, recorder.end_task(start, outcome));
     }
 
-    /// Runs the task with hooks around it, or so that it can be interrupted; or sheds it.
+    /// Runs the task with hooks around it, or so that it can be interrupted, or that ends in time; or sheds it.
     #[inline(never)]
-    fn run_slow(&self, task: Task, shed: Option<CancelReason>) -> RunOutcome {
+    fn run_slow(
+        &self,
+        task: Task,
+        shed: Option<CancelReason>,
+        start: Option<TaskStart>,
+    ) -> RunOutcome {
+        let engine = &*self.engine;
+        let finish = FinishRun::of(engine, &task, start);
+        let shed = shed.or_else(|| finish.as_ref()?.judge(engine, &task));
+        let outcome = self.run_hooked(task, shed);
+        if let Some(finish) = finish {
+            finish.end(engine, &self.worker, outcome);
+        }
+        outcome
+    }
+
+    fn run_hooked(&self, task: Task, shed: Option<CancelReason>) -> RunOutcome {
         let engine = &self.engine;
         let on_drop = |dropped| self.report_dropped(dropped);
         let run = |task: Task, panicked: &mut dyn FnMut(&Panic)| match shed {

@@ -4,8 +4,8 @@ use super::ScheduledPool;
 use super::liveness::Guard;
 use crate::engine::Terminates;
 use crate::executor::{
-    DroppedTask, EngineInternals, Executor, Internals, Lifecycle, RejectReason, Rejected,
-    TerminationError, TryExecuteError,
+    DroppedTask, EndWaiters, EngineInternals, Executor, Internals, Lifecycle, RejectReason,
+    Rejected, TerminationError, TryExecuteError,
 };
 use crate::manage::{Change, EngineSnapshot, Managed, Parameter, Patch, PatchError, RunState};
 use crate::task::Task;
@@ -165,6 +165,14 @@ impl<E: Executor + 'static> Lifecycle for ScheduledPool<E> {
 
     fn is_caller_inside(&self) -> bool {
         self.engine.is_caller_inside()
+    }
+
+    fn end_waiters(&self) -> Option<EndWaiters<'_>> {
+        let own = self.engine.termination().end_waiters();
+        match &self.engine.owned {
+            Some(owned) => Some(own.and(owned.end_waiters()?)),
+            None => Some(own),
+        }
     }
 }
 

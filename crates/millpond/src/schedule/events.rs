@@ -5,7 +5,9 @@
 
 use super::engine::ScheduleEngine;
 use super::failure::RunOutcome;
-use crate::engine::events::{EventSource, Events};
+#[cfg(feature = "tracing")]
+use crate::engine::events::LogFields;
+use crate::engine::events::{EventSource, Events, LogEvent};
 use crate::executor::Inside;
 use crate::time::Clock;
 use std::fmt;
@@ -113,6 +115,23 @@ impl fmt::Display for ScheduleEvent {
                 f,
                 "{pool}: {events} more events were dropped, because they came too fast"
             ),
+        }
+    }
+}
+
+impl LogEvent for ScheduleEvent {
+    #[cfg(feature = "tracing")]
+    fn fields(&self) -> LogFields {
+        let of_run = |event, report: &RunReport| {
+            let fields = LogFields::new(event, &report.pool).task(&report.label);
+            fields.reason(&report.outcome).count(report.runs)
+        };
+        match self {
+            ScheduleEvent::Failed(report) => of_run("run_failed", report),
+            ScheduleEvent::Rejected(report) => of_run("run_rejected", report),
+            ScheduleEvent::Dropped { pool, events } => {
+                LogFields::new("events_dropped", pool).count(*events)
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The context of a task, which the tasks that it creates inherit.
 //!
-//! A task that is created inside another one *inherits* from it the deadline, the name and the priority, unless it is
+//! A task that is created inside another one *inherits* from it the deadlines, the name and the priority, unless it is
 //! given its own; the values of [task-locals](super::TaskLocal); and, with the feature `tracing`, the current span. So
 //! all tasks of a request are shed with the request, counted under its name and logged under its span, however many
 //! executors they go through.
@@ -32,6 +32,8 @@ use std::cell::{Cell, RefCell};
 pub(super) struct Inherited {
     pub(super) name: Option<Name>,
     pub(super) deadline: Deadline,
+    /// The time by which it must have ended.
+    pub(super) finish_by: Deadline,
     pub(super) priority: Priority,
     pub(super) span: Span,
     pub(super) locals: TaskLocals,
@@ -42,6 +44,7 @@ impl Inherited {
         Inherited {
             name: None,
             deadline: Deadline::NEVER,
+            finish_by: Deadline::NEVER,
             priority: Priority::Normal,
             span: Span::none(),
             locals: TaskLocals::empty(),
@@ -51,8 +54,11 @@ impl Inherited {
     /// Whether the thread-local need not hold it. The span does not count: while the body runs it is the current span of
     /// the tracing library.
     fn is_empty(&self) -> bool {
-        let usual = self.deadline == Deadline::NEVER && self.priority == Priority::Normal;
-        usual && self.name.is_none() && self.locals.is_empty()
+        let is_timed = self.deadline != Deadline::NEVER || self.finish_by != Deadline::NEVER;
+        !is_timed
+            && self.priority == Priority::Normal
+            && self.name.is_none()
+            && self.locals.is_empty()
     }
 }
 
@@ -97,6 +103,34 @@ fn copy() -> Inherited {
 /// The name of the current task.
 pub(crate) fn current_name() -> Option<Name> {
     is_set().then(copy)?.name
+}
+
+/// The time by which the current task must have ended; never, if it has no such time, and outside of tasks.
+///
+/// Interrupts reach blocking calls of this library only. A task hands what is left to the time-outs of other calls: of
+/// sockets, drivers and locks.
+///
+/// ```
+/// use millpond::executor::{Executor, ExecutorExt};
+/// use millpond::preset;
+/// use millpond::task::{self, TaskSpec};
+/// use std::time::Duration;
+///
+/// let pool = preset::single("mill").build()?;
+/// let clock = pool.clock();
+/// let soon = clock.deadline(Duration::from_secs(60));
+/// let left = pool.submit_with(TaskSpec::new().finish_by(soon), move || {
+///     task::current_finish_by().remaining(clock.now()) // for `TcpStream::set_read_timeout`, say
+/// })?;
+/// assert!(left.join()?.is_some_and(|left| left <= Duration::from_secs(60)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn current_finish_by() -> Deadline {
+    if !is_set() {
+        return Deadline::NEVER;
+    }
+    let found = INHERITED.try_with(|inherited| inherited.borrow().finish_by);
+    found.unwrap_or(Deadline::NEVER)
 }
 
 /// The current values of task-locals.

@@ -22,14 +22,15 @@ use std::task::Waker;
 /// if none is needed.
 pub(super) fn check(task: &impl Claimable) -> Deadline {
     let meta = task.meta();
-    let deadline = meta.deadline();
+    let deadline = meta.start_by();
     if deadline == Deadline::NEVER || task.state().is_claimed() {
         return Deadline::NEVER;
     }
     if !deadline.has_passed(meta.clock().now()) {
         return deadline;
     }
-    if task.cancel_unstarted(CancelReason::Expired) {
+    let reason = meta.expiry().unwrap_or(CancelReason::Expired);
+    if task.cancel_unstarted(reason) {
         meta.tag.count_tombstone();
     }
     Deadline::NEVER

@@ -78,6 +78,7 @@ impl<T> TaskHandle<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "get")]
+    #[track_caller]
     pub fn join(mut self) -> Result<T, TaskError> {
         self.join_until(Deadline::NEVER)
     }
@@ -105,6 +106,7 @@ impl<T> TaskHandle<T> {
     /// # Ok::<(), task::TaskError>(())
     /// ```
     #[doc(alias = "get")]
+    #[track_caller]
     pub fn join_timeout(&mut self, timeout: Duration) -> Result<T, TaskError> {
         // Reading the clock costs more than looking at a finished task.
         if let Some(result) = self.try_join() {
@@ -132,6 +134,7 @@ impl<T> TaskHandle<T> {
     /// assert!(oats.join_until(deadline).unwrap_err().is_timed_out());
     /// # Ok::<(), task::TaskError>(())
     /// ```
+    #[track_caller]
     pub fn join_until(&mut self, deadline: Deadline) -> Result<T, TaskError> {
         self.wait_until(deadline)?;
         self.try_join().unwrap_or_else(|| panic!("{TAKEN}"))
@@ -172,10 +175,12 @@ impl<T> TaskHandle<T> {
     /// # miller.join().unwrap();
     /// # Ok::<(), task::TaskError>(())
     /// ```
+    #[track_caller]
     pub fn wait(&mut self) -> Result<(), TaskError> {
         self.wait_until(Deadline::NEVER)
     }
 
+    #[track_caller]
     fn wait_until(&mut self, deadline: Deadline) -> Result<(), TaskError> {
         let seen = self.raw.state();
         if seen.is_finished() {
@@ -189,6 +194,7 @@ impl<T> TaskHandle<T> {
         {
             return Ok(());
         }
+        interrupt::check_runtime("TaskHandle::join", Location::caller(), AWAIT);
         let clock = self.clock();
         let raw = &mut self.raw;
         let blocked = JoinGuard::enter(deadline, || JoinTarget::task(raw.witness()));
@@ -484,6 +490,9 @@ pub(crate) fn deadlock(cycle: Cycle) -> TaskError {
     inline::report_deadlock(&cycle);
     TaskError::Deadlock(cycle)
 }
+
+/// What to do where a thread polls futures.
+const AWAIT: &str = "await the handle";
 
 const TAKEN: &str = "the value of this task has been taken already";
 

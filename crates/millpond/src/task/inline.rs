@@ -38,6 +38,7 @@
 use super::blocked_joins::address;
 use super::cycle::TaskLabel;
 use super::delivered::notify_delivered;
+use super::finish::FinishAlarm;
 use super::meta::{Meta, TaskView};
 use super::{CancelReason, Cycle, QueueTag, context};
 use crate::interrupt;
@@ -156,6 +157,8 @@ pub(super) trait Claimable {
 
     fn state(&self) -> raw::state::TaskState;
 
+    fn witness(&self) -> raw::Witness<Meta>;
+
     fn claim_and_run(
         &self,
         runner: InlineRunner,
@@ -179,6 +182,10 @@ macro_rules! claimable {
 
             fn state(&self) -> raw::state::TaskState {
                 self.state()
+            }
+
+            fn witness(&self) -> raw::Witness<Meta> {
+                self.witness()
             }
 
             fn claim_and_run(
@@ -270,8 +277,8 @@ fn self_join_slow(task: &impl Claimable, deadline: Deadline) -> bool {
     if !is_own(task) {
         return false;
     }
-    if meta.is_expired() {
-        if task.cancel_unstarted(CancelReason::Expired) {
+    if let Some(reason) = meta.expiry() {
+        if task.cancel_unstarted(reason) {
             meta.tag.count_tombstone();
         }
         return false;
@@ -315,6 +322,7 @@ pub(super) fn run(task: &impl Claimable) -> bool {
     let ran = if context::is_plain(inherited) {
         body()
     } else {
+        let _alarm = FinishAlarm::of(meta, || task.witness());
         context::enter(inherited.cloned(), body)
     };
     notify_delivered(address(task.token()));

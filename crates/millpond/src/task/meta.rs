@@ -1,12 +1,12 @@
 //! The metadata of a task, in three words: cells are small, and most tasks have no name, deadline, span or task-local
 //! values, and use the system clock.
 
-use super::Priority;
 use super::context::Inherited;
 use super::cycle::TaskLabel;
 use super::name::Name;
 use super::queue_tag::TagWord;
 use super::spec::TaskSpec;
+use super::{CancelReason, Priority};
 use crate::time::{Clock, Deadline, ShortTimestamp};
 use millpond_raw::task::Body;
 use std::panic::Location;
@@ -28,6 +28,8 @@ pub(super) struct Extras {
     pub(super) clock_is_given: bool,
     /// The deadline is that of the enclosing task, and was not asked for.
     pub(super) deadline_is_inherited: bool,
+    /// The same of the time by which it must have ended.
+    pub(super) finish_is_inherited: bool,
 }
 
 impl Extras {
@@ -38,14 +40,27 @@ impl Extras {
             clock: Clock::system(),
             clock_is_given: false,
             deadline_is_inherited: false,
+            finish_is_inherited: false,
         }
     }
 }
 
 impl Extras {
-    fn is_expired(&self) -> bool {
-        let deadline = self.inherited.deadline;
-        deadline != Deadline::NEVER && deadline.has_passed(self.clock.now())
+    /// The time by which it must have started.
+    fn start_by(&self) -> Deadline {
+        self.inherited.deadline.min(self.inherited.finish_by)
+    }
+
+    fn expiry(&self) -> Option<CancelReason> {
+        let start_by = self.start_by();
+        if start_by == Deadline::NEVER {
+            return None;
+        }
+        let now = self.clock.now();
+        if self.inherited.deadline.has_passed(now) {
+            return Some(CancelReason::Expired);
+        }
+        start_by.has_passed(now).then_some(CancelReason::TooLate)
     }
 }
 
@@ -86,6 +101,16 @@ impl Meta {
             .map_or(Deadline::NEVER, |inherited| inherited.deadline)
     }
 
+    pub(super) fn finish_by(&self) -> Deadline {
+        self.inherited()
+            .map_or(Deadline::NEVER, |inherited| inherited.finish_by)
+    }
+
+    /// The first of its deadlines: if it is unstarted then, it will not be started.
+    pub(super) fn start_by(&self) -> Deadline {
+        self.extras().map_or(Deadline::NEVER, Extras::start_by)
+    }
+
     pub(super) fn priority(&self) -> Priority {
         self.inherited()
             .map_or(Priority::Normal, |inherited| inherited.priority)
@@ -100,10 +125,11 @@ impl Meta {
         self.spec.location
     }
 
-    /// Whether its deadline has passed, by its own clock. Without a deadline the clock is not read.
+    /// Why it is not to be started any more, if one of its deadlines has passed by its own clock. Without a deadline the
+    /// clock is not read.
     #[inline]
-    pub(super) fn is_expired(&self) -> bool {
-        self.extras().is_some_and(Extras::is_expired)
+    pub(super) fn expiry(&self) -> Option<CancelReason> {
+        self.extras()?.expiry()
     }
 
     #[inline]
@@ -185,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_rare_metadata_is_two_cache_lines_at_most() {
-        let most = if cfg!(feature = "tracing") { 128 } else { 80 };
+        let most = if cfg!(feature = "tracing") { 128 } else { 96 };
         assert!(size_of::<Extras>() <= most, "{}", size_of::<Extras>());
     }
 

@@ -45,10 +45,12 @@
 // | `priority` | priorities |
 // | `context` | what tasks inherit from the task that creates them |
 // | `task_local` | values of the user's that are inherited |
+// | `scope_future` | the same in async code |
 // | `span` | the inherited tracing span |
 // | `queue_tag` | which queue a task is in, and the count of tombstones there |
 // | `inline` | running a task on the thread that joins it |
 // | `on_behalf` | running a scope's job on behalf of its task |
+// | `finish` | interrupting a task when it should have ended |
 // | `expiry` | waiters enforce the deadlines of tasks |
 // | `blocked_joins` | the table of blocked joins, in which cycles are detected |
 // | `cycle` | wait cycles, as they are reported |
@@ -60,6 +62,7 @@ mod cycle;
 mod delivered;
 mod error;
 mod expiry;
+mod finish;
 mod handle;
 mod inline;
 mod meta;
@@ -68,6 +71,7 @@ mod on_behalf;
 mod priority;
 mod queue_tag;
 mod runnable;
+mod scope_future;
 mod shared;
 mod span;
 mod spec;
@@ -75,6 +79,7 @@ mod task_local;
 
 pub(crate) use blocked_joins::{JoinGuard, JoinTarget};
 pub use blocked_joins::{blocked_joins, wait_cycles};
+pub use context::current_finish_by;
 pub(crate) use context::{carried, current_name, inherits_nothing, outside};
 pub use cycle::{BlockedJoin, Cycle, DetectedCycle, TaskLabel};
 pub(crate) use delivered::{Delivered, when_delivered};

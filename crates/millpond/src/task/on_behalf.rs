@@ -43,9 +43,9 @@ impl SharedHandle<()> {
         self.raw.token().set();
     }
 
-    /// Whether its deadline has passed, by its own clock. Without a deadline the clock is not read.
-    pub(crate) fn is_expired(&self) -> bool {
-        self.raw.meta().is_expired()
+    /// Why it is not to be started any more, if one of its deadlines has passed by its own clock.
+    pub(crate) fn expiry(&self) -> Option<CancelReason> {
+        self.raw.meta().expiry()
     }
 
     pub(crate) fn shared_name(&self) -> Option<Name> {

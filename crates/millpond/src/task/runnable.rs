@@ -2,11 +2,12 @@
 
 use super::blocked_joins::address;
 use super::delivered::notify_delivered;
+use super::finish::FinishAlarm;
 use super::meta::Meta;
 use super::name::Name;
 use super::task_local::TaskLocals;
 use super::{CancelReason, Panic, Priority, QueueTag, Tombstone, context};
-use crate::time::{Deadline, ShortTimestamp};
+use crate::time::{Clock, Deadline, ShortTimestamp};
 use millpond_raw::task as raw;
 use std::fmt;
 use std::panic::Location;
@@ -78,6 +79,7 @@ impl Task {
     #[inline(never)]
     fn run_in_context(self, panicked: impl FnOnce(&Panic)) -> Ran {
         let inherited = self.0.meta().inherited().cloned();
+        let _alarm = FinishAlarm::of(self.0.meta(), || self.0.witness());
         context::enter(inherited, || self.0.run_with_panic_hook(panicked))
     }
 
@@ -228,7 +230,7 @@ impl Task {
         self.0.meta().priority()
     }
 
-    /// Whether its deadline has passed, by its own clock. Without a deadline the clock is not read.
+    /// Whether one of its deadlines has passed, by its own clock. Without a deadline the clock is not read.
     ///
     /// ```
     /// use millpond::task::TaskSpec;
@@ -244,7 +246,40 @@ impl Task {
     /// ```
     #[inline]
     pub fn is_expired(&self) -> bool {
-        self.0.meta().is_expired()
+        self.0.meta().expiry().is_some()
+    }
+
+    /// Why it is not to be started any more, if one of its deadlines has passed.
+    #[inline]
+    pub(crate) fn expiry(&self) -> Option<CancelReason> {
+        self.0.meta().expiry()
+    }
+
+    /// Whether there is a time by which it must have ended.
+    #[inline]
+    pub(crate) fn has_finish_by(&self) -> bool {
+        self.0.meta().finish_by() != Deadline::NEVER
+    }
+
+    /// The clock of its deadlines.
+    pub(crate) fn clock(&self) -> Clock {
+        self.0.meta().clock()
+    }
+
+    /// The time by which it must have ended.
+    ///
+    /// ```
+    /// use millpond::task::{self, TaskSpec};
+    /// use millpond::time::{Clock, Deadline};
+    /// use std::time::Duration;
+    ///
+    /// let noon = Clock::system().deadline(Duration::from_secs(3600));
+    /// let (task, _handle) = TaskSpec::new().finish_by(noon).build(|| "bread");
+    /// assert_eq!(task.finish_by(), noon);
+    /// assert_eq!(task::new(|| "bread").0.finish_by(), Deadline::NEVER);
+    /// ```
+    pub fn finish_by(&self) -> Deadline {
+        self.0.meta().finish_by()
     }
 
     /// Identifies the task among all live ones, also through a [`TaskView`](super::TaskView).

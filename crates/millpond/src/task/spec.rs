@@ -60,7 +60,7 @@ impl TaskSpec {
         }
     }
 
-    fn extras(&mut self) -> &mut Extras {
+    pub(super) fn extras(&mut self) -> &mut Extras {
         self.extras
             .get_or_insert_with(|| Recycled::new_with(Extras::defaults))
     }
@@ -81,7 +81,7 @@ impl TaskSpec {
         self
     }
 
-    /// The time by which it must have started. An executor cancels a task whose deadline has passed when its turn comes; a
+    /// The time by which it must have *started*; for its end there is [`finish_by`](TaskSpec::finish_by). An executor cancels a task whose deadline has passed when its turn comes; a
     /// caller that joins or awaits it hears of it at the deadline itself.
     ///
     /// ```
@@ -105,7 +105,46 @@ impl TaskSpec {
         self
     }
 
-    /// Inherits the deadline of the enclosing task also where that is not the default: for a task without a handle, and
+    /// The time by which it must have *ended*. A task whose end comes later is of no use to its caller, and costs others
+    /// theirs; so
+    ///
+    /// - an executor cancels it when its turn comes if the time has come, as [`TooLate`](super::CancelReason::TooLate). A
+    ///   thread pool that keeps metrics does so already if less is left than tasks of its name take, as a rule (see
+    ///   [`finish_percentile`](crate::pool::PoolBuilder::finish_percentile));
+    /// - it is interrupted when the time comes while it runs. It ends when it heeds that; see [`crate::interrupt`]. Its
+    ///   handle gets what it returns then;
+    /// - a caller that joins or awaits it hears at that time that it has not started.
+    ///
+    /// It is inherited as the [deadline](TaskSpec::deadline) is, by what the task submits. The task can ask for it
+    /// ([`current_finish_by`](super::current_finish_by)). A future is dropped when it is woken after that time; the runs
+    /// of a series have no such time. If the timer's thread cannot be started, nothing is interrupted.
+    ///
+    /// ```
+    /// use millpond::executor::{Executor, ExecutorExt, Lifecycle};
+    /// use millpond::interrupt;
+    /// use millpond::preset;
+    /// use millpond::task::TaskSpec;
+    /// use std::time::Duration;
+    ///
+    /// let pool = preset::single("mill").build()?;
+    /// let soon = pool.clock().deadline(Duration::from_millis(50));
+    /// let hour = Duration::from_secs(3600);
+    /// let answer = pool.submit_with(TaskSpec::new().finish_by(soon), move || interrupt::sleep(hour))?;
+    /// assert!(answer.join()?.is_err(), "long before the hour is over");
+    /// pool.close()?;
+    /// assert_eq!(pool.snapshot().finished_late, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn finish_by(mut self, deadline: Deadline) -> Self {
+        if self.extras.is_some() || deadline != Deadline::NEVER {
+            let extras = self.extras();
+            extras.inherited.finish_by = deadline;
+            extras.finish_is_inherited = false;
+        }
+        self
+    }
+
+    /// Inherits the deadlines of the enclosing task also where that is not the default: for a task without a handle, and
     /// for a scheduled one.
     ///
     /// A task with a handle inherits the deadline of the task in which its description is created. A task without a handle
@@ -136,6 +175,7 @@ impl TaskSpec {
     pub fn inherit_deadline(mut self) -> Self {
         if let Some(extras) = &mut self.extras {
             extras.deadline_is_inherited = false;
+            extras.finish_is_inherited = false;
         }
         self
     }
@@ -202,13 +242,17 @@ impl TaskSpec {
         self
     }
 
-    /// Removes an inherited deadline, which was not meant for this task.
+    /// Removes inherited deadlines, which were not meant for this task.
     #[inline]
     pub(crate) fn without_inherited_deadline(mut self) -> Self {
         if let Some(extras) = &mut self.extras {
             if extras.deadline_is_inherited {
                 extras.inherited.deadline = Deadline::NEVER;
                 extras.deadline_is_inherited = false;
+            }
+            if extras.finish_is_inherited {
+                extras.inherited.finish_by = Deadline::NEVER;
+                extras.finish_is_inherited = false;
             }
         }
         self
@@ -278,6 +322,7 @@ fn inherited_extras() -> Option<Recycled<Extras>> {
     context::current().map(|inherited| {
         Recycled::new_with(|| Extras {
             deadline_is_inherited: inherited.deadline != Deadline::NEVER,
+            finish_is_inherited: inherited.finish_by != Deadline::NEVER,
             inherited,
             clock: Clock::system(),
             clock_is_given: false,

@@ -56,7 +56,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A future that is spawned inside a scope has the value in all of its polls. Threads that are started by other means
+/// In async code [`scope_future`](TaskLocal::scope_future) sets it for a future, and
+/// [`TaskSpec::local`](super::TaskSpec::local) for one task. A future that is spawned inside a scope has the value in all
+/// of its polls. Threads that are started by other means
 /// have no values. A value lives as long as a task that has it, or a handle to such a task.
 #[doc(alias = "MDC")]
 #[doc(alias = "task_local")]
@@ -78,7 +80,7 @@ impl<T> TaskLocal<T> {
         }
     }
 
-    fn id(&self) -> u64 {
+    pub(super) fn id(&self) -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let known = self.id.load(Ordering::Relaxed);
         if known != 0 {
@@ -152,7 +154,7 @@ pub(super) struct TaskLocals(Option<Arc<Values>>);
 /// Values by the ids of their [`TaskLocal`].
 struct Values(Vec<(u64, Value)>);
 
-type Value = Arc<dyn Any + Send + Sync>;
+pub(super) type Value = Arc<dyn Any + Send + Sync>;
 
 impl TaskLocals {
     pub(super) const fn empty() -> Self {
@@ -173,8 +175,17 @@ impl TaskLocals {
         Some(Arc::clone(value))
     }
 
+    /// Whether both are one list.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (None, None) => true,
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+
     /// A copy with one value set.
-    fn with(&self, id: u64, value: Value) -> Self {
+    pub(super) fn with(&self, id: u64, value: Value) -> Self {
         let others = self.all().iter().filter(|(known, _)| *known != id);
         let all = others.cloned().chain([(id, value)]).collect();
         TaskLocals(Some(Arc::new(Values(all))))

@@ -24,3 +24,4 @@ mod serial;
 mod stop;
 mod submit;
 mod threads;
+mod without_threads;

@@ -23,6 +23,7 @@ mod pool_end;
 mod pool_growing;
 mod pool_line;
 mod pool_refuse;
+mod pool_room;
 mod pool_watch;
 mod queue;
 mod schedule;

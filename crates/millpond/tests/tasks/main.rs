@@ -9,4 +9,6 @@
 
 mod alarm;
 mod expiry;
+mod finish;
 mod handle;
+mod scope_future;

@@ -28,7 +28,7 @@ const RANKS: &[&[&str]] = &[
     &["engine"],
     &["pool", "schedule", "forkjoin"],
     &["future"],
-    &["preset"],
+    &["preset", "serialize"],
 ];
 
 const LIBRARY: &str = "crates/millpond/src";

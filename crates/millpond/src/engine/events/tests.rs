@@ -17,6 +17,13 @@ struct Bare {
     events: Events<Bare>,
 }
 
+impl LogEvent for u64 {
+    #[cfg(feature = "tracing")]
+    fn fields(&self) -> LogFields {
+        LogFields::new("number", "bare").count(*self)
+    }
+}
+
 impl EventSource for Bare {
     type Event = u64;
 
@@ -41,7 +48,7 @@ fn a_flood_without_a_listener_is_logged_in_part_and_the_rest_is_told_after_a_pau
     std::thread_local! {
         static LINES: std::cell::RefCell<Vec<String>> = const { std::cell::RefCell::new(Vec::new()) };
     }
-    fn note(event: &dyn fmt::Display) {
+    fn note(event: &dyn LogEvent) {
         LINES.with_borrow_mut(|lines| lines.push(event.to_string()));
     }
     let taken = || LINES.with_borrow_mut(std::mem::take);

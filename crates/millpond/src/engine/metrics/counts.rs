@@ -16,6 +16,10 @@ pub(crate) struct WorkerStats {
     panicked: Count,
     cancelled: Count,
     expired: Count,
+    /// Those of `expired` that could not have been finished in time.
+    too_late: Count,
+    /// Completed tasks that ended after their time.
+    finished_late: Count,
     shed: Count,
     /// Nanoseconds that completed tasks ran.
     spent: Count,
@@ -47,6 +51,11 @@ impl WorkerStats {
     /// A task that the worker took from a queue inside of another one begins.
     pub(crate) fn begin_inside(&self) {
         self.nested.add(1);
+    }
+
+    /// The task that is about to be counted as completed has ended after its time.
+    pub(crate) fn count_finished_late(&self) {
+        self.finished_late.add(1);
     }
 
     /// It is over. It is counted before it stops running, as in [`end`](WorkerStats::end).
@@ -102,6 +111,10 @@ impl WorkerStats {
             }
             RunOutcome::Cancelled => self.cancelled.add(1),
             RunOutcome::Expired => self.expired.add(1),
+            RunOutcome::TooLate => {
+                self.too_late.add(1);
+                self.expired.add(1);
+            }
             RunOutcome::RanElsewhere => self.elsewhere.add(1),
             RunOutcome::RanByOwnWorker => self.tombstones.add(1),
             RunOutcome::Shed => self.shed.add(1),
@@ -116,12 +129,14 @@ impl WorkerStats {
     /// is shown when it is both: what is shown of them is never more than `completed`. The lesser of two numbers that
     /// never fall never falls.
     pub(crate) fn counts(&self) -> Counts {
-        let completed = self.completed.get();
+        let (completed, expired) = (self.completed.get(), self.expired.get());
         Counts {
             completed,
             panicked: self.panicked.get().min(completed),
             cancelled: self.cancelled.get(),
-            expired: self.expired.get(),
+            expired,
+            too_late: self.too_late.get().min(expired),
+            finished_late: self.finished_late.get().min(completed),
             shed: self.shed.get(),
             spent: self.spent.get(),
             elsewhere: self.elsewhere.get(),
@@ -143,6 +158,8 @@ pub(crate) struct Counts {
     pub(crate) panicked: u64,
     pub(crate) cancelled: u64,
     pub(crate) expired: u64,
+    pub(crate) too_late: u64,
+    pub(crate) finished_late: u64,
     pub(crate) shed: u64,
     pub(crate) spent: u64,
     pub(crate) elsewhere: u64,
@@ -185,6 +202,8 @@ impl Counts {
         self.panicked += other.panicked;
         self.cancelled += other.cancelled;
         self.expired += other.expired;
+        self.too_late += other.too_late;
+        self.finished_late += other.finished_late;
         self.shed += other.shed;
         self.spent += other.spent;
         self.elsewhere += other.elsewhere;

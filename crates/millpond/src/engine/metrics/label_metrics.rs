@@ -13,6 +13,8 @@ pub(super) struct LabelMetrics {
     panicked: Count,
     cancelled: Count,
     expired: Count,
+    too_late: Count,
+    finished_late: Count,
     shed: Count,
     unwanted: Count,
     wait: Histogram,
@@ -30,6 +32,8 @@ impl LabelMetrics {
             panicked: Count::default(),
             cancelled: Count::default(),
             expired: Count::default(),
+            too_late: Count::default(),
+            finished_late: Count::default(),
             shed: Count::default(),
             unwanted: Count::default(),
             wait: Histogram::new(),
@@ -63,12 +67,21 @@ impl LabelMetrics {
             // Counted where it ran.
             RunOutcome::RanElsewhere | RunOutcome::RanByOwnWorker => {}
             RunOutcome::Expired => self.expired.add(1),
+            RunOutcome::TooLate => {
+                self.too_late.add(1);
+                self.expired.add(1);
+            }
             RunOutcome::Shed => self.shed.add(1),
         }
         matches!(
             outcome,
             RunOutcome::Completed | RunOutcome::Panicked | RunOutcome::Unwanted
         )
+    }
+
+    /// A task that was recorded has ended after its time.
+    pub(super) fn record_finished_late(&self) {
+        self.finished_late.add(1);
     }
 
     /// Of `ran` nanoseconds that its tasks ran, so many were spent on a CPU.
@@ -90,6 +103,8 @@ impl LabelMetrics {
             (&self.panicked, &other.panicked),
             (&self.cancelled, &other.cancelled),
             (&self.expired, &other.expired),
+            (&self.too_late, &other.too_late),
+            (&self.finished_late, &other.finished_late),
             (&self.shed, &other.shed),
             (&self.unwanted, &other.unwanted),
             (&self.sampled, &other.sampled),
@@ -110,6 +125,8 @@ impl LabelMetrics {
         sums.cancelled_while_running += self.unwanted.get();
         sums.cancelled += self.cancelled.get();
         sums.expired += self.expired.get();
+        sums.too_late += self.too_late.get();
+        sums.finished_late += self.finished_late.get();
         sums.shed += self.shed.get();
         self.wait.add_to(&mut sums.wait);
         self.run.add_to(&mut sums.run);

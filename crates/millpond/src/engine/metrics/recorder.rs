@@ -48,6 +48,13 @@ pub(crate) struct TaskStart {
     pub(crate) waited: u64,
 }
 
+impl TaskStart {
+    /// What the task is counted under.
+    pub(crate) fn label(&self) -> LabelId {
+        self.id
+    }
+}
+
 /// Records the tasks of a worker, or does nothing. Which of the two is settled when the worker starts, so no task has to
 /// ask.
 pub(crate) trait Recorder {

@@ -35,8 +35,12 @@ pub struct Metrics {
     pub cancelled_while_running: u64,
     /// Tasks that a worker found cancelled.
     pub cancelled: u64,
-    /// Tasks whose deadline had passed when their turn came.
+    /// Tasks whose deadline had passed when their turn came, and those that were too late to be finished in time.
     pub expired: u64,
+    /// Those of `expired` that could not have been finished in time: [`finish_by`](crate::task::TaskSpec::finish_by).
+    pub too_late: u64,
+    /// Completed tasks that ended after the time by which they had to be finished.
+    pub finished_late: u64,
     /// Tasks that had waited too long when their turn came.
     pub shed: u64,
     /// Tasks for which there was no room.
@@ -65,6 +69,8 @@ impl Metrics {
         self.cancelled_while_running += other.cancelled_while_running;
         self.cancelled += other.cancelled;
         self.expired += other.expired;
+        self.too_late += other.too_late;
+        self.finished_late += other.finished_late;
         self.shed += other.shed;
         self.rejected += other.rejected;
         self.wait.merge(&other.wait);

@@ -111,6 +111,12 @@ impl WorkerMetrics {
         self.label(id).record(outcome, waited, ran);
     }
 
+    /// The task that was recorded under this label has ended after its time.
+    #[cold]
+    pub(crate) fn record_finished_late(&self, id: LabelId) {
+        self.label(id).record_finished_late();
+    }
+
     #[cold]
     fn add_label(&self, id: LabelId) -> &LabelMetrics {
         self.labels[id.index()].get_or_init(LabelMetrics::new)

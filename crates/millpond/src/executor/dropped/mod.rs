@@ -116,6 +116,7 @@ pub(crate) fn cancel_dropped(
 pub(crate) fn why(reason: CancelReason) -> String {
     let why = match reason {
         CancelReason::Expired => "its deadline had passed",
+        CancelReason::TooLate => "it could not have been finished by its finish_by",
         CancelReason::WaitedTooLong => "it waited longer than max_queue_wait",
         CancelReason::Shed => {
             "it was shed, because its pool was overloaded and it had waited too long"

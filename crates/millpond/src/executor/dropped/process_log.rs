@@ -77,7 +77,15 @@ fn log_line(task: &DroppedTask, dropped: u64) {
         why(task.reason),
     );
     #[cfg(feature = "tracing")]
-    tracing::warn!(target: "millpond", dropped, "{line}");
+    tracing::warn!(
+        target: "millpond",
+        event = "dropped_detached",
+        task = task.name.as_ref().map(Name::as_str),
+        location = %task.location,
+        reason = %why(task.reason),
+        count = dropped,
+        "{line}"
+    );
     #[cfg(not(feature = "tracing"))]
     eprintln!("millpond: {line}");
 }

@@ -91,11 +91,11 @@ impl Drop for JobTaskBody {
         // Dropped unrun. If the deadline has passed, the job is cancelled; otherwise the scope runs it.
         let Some(stub) = &self.stub else { return };
         let job = stub.job();
-        let is_expired = |job_task: JobTask| job_task.task.is_expired();
-        let is_lost = !job.state().is_claimed() && job.meta().is_some_and(is_expired);
-        dropped::set_listener(!is_lost || !job.state().is_detached());
-        if is_lost {
-            job.cancel(CancelReason::Expired);
+        let expiry = job.meta().and_then(|job_task| job_task.task.expiry());
+        let lost = expiry.filter(|_| !job.state().is_claimed());
+        dropped::set_listener(lost.is_none() || !job.state().is_detached());
+        if let Some(reason) = lost {
+            job.cancel(reason);
         }
     }
 }
@@ -104,8 +104,8 @@ impl Drop for JobTaskBody {
 /// would do.
 pub(super) fn run_inline(job: &JobRef<JobTask>) {
     let Some(job_task) = job.meta() else { return };
-    if job_task.task.is_expired() {
-        cancel(job, CancelReason::Expired);
+    if let Some(reason) = job_task.task.expiry() {
+        cancel(job, reason);
         return;
     }
     if let Some(claimed) = job.claim() {

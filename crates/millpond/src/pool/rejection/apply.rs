@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// When a submitter that waits for room tries again to start a worker.
-const START_RETRY: Duration = Duration::from_millis(100);
+pub(super) const START_RETRY: Duration = Duration::from_millis(100);
 
 impl ThreadPool {
     /// Applies the policy to a task that was not admitted.
@@ -156,7 +156,7 @@ impl PoolEngine {
     #[cold]
     fn count_useless(&self, outcome: RunOutcome) {
         let counter = match outcome {
-            RunOutcome::Expired => &self.removed.expired,
+            RunOutcome::Expired | RunOutcome::TooLate => &self.removed.expired,
             RunOutcome::RanElsewhere | RunOutcome::RanByOwnWorker => &self.removed.elsewhere,
             _ => &self.removed.cancelled,
         };
@@ -188,7 +188,7 @@ impl PoolEngine {
     }
 
     #[inline]
-    fn count_rejection(&self, task: &Task, resolution: Resolution) {
+    pub(super) fn count_rejection(&self, task: &Task, resolution: Resolution) {
         let labels = self.labels.as_ref();
         let label = labels.map_or(LabelId::OTHERS, |labels| labels.id_of_rejected(task));
         self.rejections.count(label, resolution);
@@ -272,6 +272,10 @@ impl PoolEngine {
             let mut task = Some(rejected.task);
             if self.spin_for_room(&mut task) {
                 return self.recheck(identity);
+            }
+            if let Some(task) = &task {
+                let instead = "use `submit_when_room(..).await`";
+                interrupt::check_runtime("RejectionPolicy::Block", task.location(), instead);
             }
             let waited = self.wait_for_room(&mut task, deadline, refusal);
             let Some(task) = task else {
@@ -447,7 +451,7 @@ impl ExtraGuard {
                     rare.panicked_outside.add(1);
                     &rare.extra_ran
                 }
-                RunOutcome::Expired => &rare.extra_expired,
+                RunOutcome::Expired | RunOutcome::TooLate => &rare.extra_expired,
                 RunOutcome::RanElsewhere | RunOutcome::RanByOwnWorker => &rare.extra_elsewhere,
                 RunOutcome::Cancelled | RunOutcome::Shed => &rare.extra_cancelled,
             };

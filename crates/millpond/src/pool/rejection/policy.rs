@@ -1,9 +1,12 @@
 //! What happens to a task that a pool cannot take.
 
 use crate::executor::{RejectReason, Rejected};
+use crate::manage::{ValueError, ValueType};
 use crate::pool::ThreadPool;
+use crate::pool::config::{SETTABLE_REJECTIONS, policy_of, value_of};
 use crate::task::Task;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,6 +92,42 @@ impl RejectionPolicy {
         + 'static,
     ) -> Self {
         RejectionPolicy::Custom(Arc::new(Closure(handler)))
+    }
+}
+
+/// As in patches and in the list of parameters.
+///
+/// ```
+/// use millpond::pool::RejectionPolicy;
+/// use std::time::Duration;
+///
+/// let patient = RejectionPolicy::Block(Duration::from_millis(100));
+/// assert_eq!(patient.to_string(), "block(100ms)");
+/// ```
+impl fmt::Display for RejectionPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        value_of(self).fmt(f)
+    }
+}
+
+/// Reads a policy that needs no handler.
+///
+/// ```
+/// use millpond::pool::RejectionPolicy;
+///
+/// let policy: RejectionPolicy = "caller-runs".parse()?;
+/// assert!(matches!(policy, RejectionPolicy::CallerRuns));
+/// let error = "block".parse::<RejectionPolicy>().unwrap_err();
+/// assert_eq!(error.to_string(), "`block`: it needs an argument: block(duration)");
+/// # Ok::<(), millpond::manage::ValueError>(())
+/// ```
+impl FromStr for RejectionPolicy {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        const POLICIES: ValueType = ValueType::Choice(SETTABLE_REJECTIONS);
+        let value = POLICIES.parse(text)?;
+        policy_of(&value).map_err(|_| POLICIES.error(text.to_owned(), false))
     }
 }
 

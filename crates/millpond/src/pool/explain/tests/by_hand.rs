@@ -42,6 +42,8 @@ pub(super) fn new() -> Facts {
             cancelled: 0,
             ran_elsewhere: 0,
             expired: 0,
+            too_late: 0,
+            finished_late: 0,
             shed: 0,
             dropped_detached: 0,
             rejected: 0,
