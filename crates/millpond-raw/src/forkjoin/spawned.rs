@@ -6,6 +6,7 @@
 
 use super::job::{Header, JobRef, Vtable};
 use crate::catch_panic::{self, Payload};
+use crate::recycle::Recycled;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::sync::{IN_MODEL, Mutex, UnsafeCell};
 use crate::task::Token;
@@ -150,12 +151,12 @@ impl<'scope> SpawnScope<'scope> {
         if !self.begin_one() {
             return Err(f);
         }
-        let job = Box::new(SpawnedJob {
+        let job = Recycled::new_with(|| SpawnedJob {
             header: Header::new(&SpawnedJob::<F>::VTABLE, ptr::null()),
             scope: ptr::from_ref(self).cast::<SpawnScope<'static>>(),
             closure: ManuallyDrop::new(f),
         });
-        let job = NonNull::from(Box::leak(job));
+        let job = job.into_raw();
         // SAFETY: JOB-2, JOB-7 - it is new, and it is counted; JOB-9 - it carries the token of the scope's frame.
         Ok(unsafe { JobRef::new(job.cast::<Header>(), self.carried()) })
     }
@@ -323,10 +324,11 @@ impl<F: FnOnce() + Send> SpawnedJob<F> {
     ///
     /// JOB-2: the caller consumes the one reference to a job of this type.
     unsafe fn take(header: NonNull<Header>) -> (F, *const SpawnScope<'static>) {
-        // SAFETY: JOB-2 - as the caller promises, and it was leaked by `SpawnScope::job`.
-        let job = unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) };
-        let SpawnedJob { scope, closure, .. } = *job;
-        (ManuallyDrop::into_inner(closure), scope)
+        // SAFETY: JOB-2, RECYCLE-5 - as the caller promises, and `SpawnScope::job` has dissolved its box.
+        let mut job = unsafe { Recycled::from_raw(header.cast::<Self>()) };
+        // SAFETY: JOB-2 - the closure is taken once, and the box does not drop it.
+        let closure = unsafe { ManuallyDrop::take(&mut job.closure) };
+        (closure, job.scope)
     }
 
     /// # Safety

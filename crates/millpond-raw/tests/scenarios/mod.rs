@@ -13,6 +13,7 @@
 )]
 
 pub(crate) mod activity;
+pub(crate) mod biased;
 pub(crate) mod forkjoin;
 pub(crate) mod lock;
 pub(crate) mod mailbox;
@@ -89,6 +90,11 @@ macro_rules! drive {
     ($driver:ident) => {
         scenarios::drive! {
             @tests $driver
+            biased: {
+                keeper_and_strangers_follow_one_another,
+                a_stranger_that_settles_meets_what_the_keeper_orders,
+                the_next_keeper_sees_what_the_last_one_did,
+            }
             lock: {
                 owners_follow_one_another,
                 try_lock_shows_what_the_last_owner_wrote,

@@ -189,7 +189,7 @@ pub fn a_worker_that_waits_meets_a_published_job() {
     let owner = workers.remove(0);
     let owner = spawn(move || {
         let give = |job| {
-            owner.slot().deque.push_job(job, ROOT, None);
+            owner.push_marked(job, ROOT);
             owner.signal_job(true);
         };
         let _ = hand_over(|| (), give, park_for);

@@ -155,16 +155,13 @@ impl Context {
     /// HELP-5
     fn may_leave_own(&self, inner: Inner) -> bool {
         // Models measure nothing.
-        spins() > 0
-            && self.slot().deque.has_inner(inner)
-            && !has_stack()
-            && self.engine.has_successor()
+        spins() > 0 && !has_stack() && self.has_inner(inner) && self.engine.has_successor()
     }
 
     /// Waits until the wait is over, or for the grace. A worker is woken or started for the jobs (SPARE-2).
     fn leave_own(&self, inner: Inner, register: &dyn Fn(&Waker) -> bool) {
         let here = park::current();
-        if !register(&here.waker()) || !self.slot().deque.has_inner(inner) {
+        if !register(&here.waker()) || !self.has_inner(inner) {
             return;
         }
         self.worker.forks.parks.add(1);
@@ -177,8 +174,7 @@ impl Context {
 
     /// HELP-1, HELP-2
     fn find_help(&self, inner: Inner, thief: &dyn Fn() -> Option<Thief>) -> Option<JobRef> {
-        if let Some(job) = self.slot().deque.pop_inner(inner) {
-            job.set_runner(self.index);
+        if let Some(job) = self.pop_inner(inner) {
             return Some(job);
         }
         if self.engine.config.help == HelpPolicy::Never || !has_stack() {
@@ -194,7 +190,7 @@ impl Context {
     /// Whether [`find_help`](Context::find_help) may find something. A hint.
     fn has_help(&self, inner: Inner, thief: Option<Thief>) -> bool {
         let of_thief = |(thief, root)| self.engine.slots.get(thief).deque.has_job_of(root);
-        self.slot().deque.has_inner(inner) || thief.is_some_and(of_thief) && has_stack()
+        self.has_inner(inner) || thief.is_some_and(of_thief) && has_stack()
     }
 
     pub(super) fn run_any(&self, item: Item) {
