@@ -165,6 +165,7 @@ macro_rules! drive {
                 a_job_that_is_handed_over_runs_elsewhere_or_comes_back,
                 a_scope_waits_for_all_jobs_and_sees_what_they_did,
                 a_job_spawned_by_a_job_is_waited_for,
+                a_share_of_a_scope_that_is_given_back_may_end_it,
                 a_job_of_another_thread_is_a_part_of_the_task_of_its_scope,
             }
             activity: {

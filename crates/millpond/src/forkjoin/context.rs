@@ -232,9 +232,14 @@ impl Context {
         }
     }
 
-    /// Takes the youngest job of its own deque that is inside of what it waits for.
+    /// Takes the youngest job of its own deque that is inside of what it waits for. If there is none, it gives its share of
+    /// a scope back (JOB-10).
     pub(super) fn pop_inner(&self, inner: Inner) -> Option<JobRef> {
-        self.slot().deque.pop_inner(&self.key, inner)
+        let job = self.slot().deque.pop_inner(&self.key, inner);
+        if job.is_none() {
+            give_share_back();
+        }
+        job
     }
 
     /// Whether there is such a job.
@@ -315,11 +320,15 @@ impl Context {
         self.pop_own().or_else(|| self.steal_any())
     }
 
-    /// Takes anything from its own deque.
+    /// Takes anything from its own deque. If that is no job, it gives its share of a scope back (JOB-10).
     #[inline]
     pub(super) fn pop_own(&self) -> Option<Item> {
         let is_fifo = self.engine.config.is_fifo;
-        self.slot().deque.pop(&self.key, is_fifo)
+        let item = self.slot().deque.pop(&self.key, is_fifo);
+        if !matches!(item, Some(Item::Job(_))) {
+            give_share_back();
+        }
+        item
     }
 
     /// Takes anything that is queued elsewhere.
@@ -328,6 +337,12 @@ impl Context {
         self.worker.forks.steals.add(1);
         Some(item)
     }
+}
+
+/// JOB-10
+#[inline]
+pub(super) fn give_share_back() {
+    millpond_raw::forkjoin::with_current(|local| local.map(Local::give_share_back));
 }
 
 /// Runs a job in the context in which it was forked or spawned, and not in that of the calling task.
@@ -342,6 +357,10 @@ pub(super) fn run_in_own_context(job: JobRef) {
 impl Host for Context {
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn holds_shares(&self) -> bool {
+        true
     }
 
     fn on_demand(&self, local: &Local<'_>) -> u32 {

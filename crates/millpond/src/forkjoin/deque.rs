@@ -103,8 +103,13 @@ impl Ring {
         entry.item
     }
 
+    #[inline]
     fn take_at(&mut self, index: usize) -> Option<Item> {
-        let entry = self.entries.remove(index)?;
+        let entry = if index + 1 == self.entries.len() {
+            self.entries.pop_back()
+        } else {
+            self.entries.remove(index)
+        }?;
         Some(self.taken(entry))
     }
 

@@ -10,7 +10,7 @@
 //! In each case it has nothing of its own to run any more (FORKJOIN-4).
 
 use super::blocking::{Parks, WorkerBlock};
-use super::context::Context;
+use super::context::{Context, give_share_back};
 use super::deque::Item;
 use super::engine::ForkJoinEngine;
 use super::slot::{PUBLISH_LATER, PUBLISH_NOW};
@@ -216,6 +216,7 @@ impl Context {
     #[inline]
     fn run_task(&self, task: Task, recorder: &impl Recorder) {
         let (engine, worker) = (&self.engine, &self.worker);
+        give_share_back();
         if !engine.is_watchdog_armed() {
             engine.arm_watchdog();
         }
