@@ -340,7 +340,7 @@ impl<F: FnOnce() + Send> SpawnedJob<F> {
     ///
     /// JOB-2: the caller consumes the one reference to a job of this type.
     unsafe fn take(header: NonNull<Header>) -> (F, *const SpawnScope<'static>) {
-        // SAFETY: JOB-2, RECYCLE-5 - as the caller promises, and `SpawnScope::job` has dissolved its box.
+        // SAFETY: JOB-2 - as the caller promises, and `SpawnScope::job` has dissolved its box.
         let mut job = unsafe { Recycled::from_raw(header.cast::<Self>()) };
         // SAFETY: JOB-2 - the closure is taken once, and the box does not drop it.
         let closure = unsafe { ManuallyDrop::take(&mut job.closure) };

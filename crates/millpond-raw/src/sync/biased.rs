@@ -294,6 +294,7 @@ impl<T> BiasedMutex<T> {
         if self.fits(key) && self.mode.load(Ordering::Relaxed) == BIASED {
             fences::light();
         } else {
+            // [L-settle] unmodelled: in models a lock is biased after one use, or its stranger has taken it, which orders
             fence(Ordering::SeqCst);
         }
     }

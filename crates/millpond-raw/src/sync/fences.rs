@@ -16,6 +16,10 @@
 //! # Invariants
 //!
 //! - **MEMBARRIER-1** The call has no pointers. It does not touch the memory of the process.
+//!
+//! # Orderings
+//!
+//! - `[L-fence]` Store-load: a light fence on one side, a heavy one on the other.
 
 use super::atomic::{Ordering, fence};
 
@@ -25,8 +29,10 @@ pub(crate) use which::are_asymmetric;
 #[inline]
 pub(crate) fn light() {
     if super::IN_MODEL {
+        // [L-fence]
         fence(Ordering::SeqCst);
     } else {
+        // [L-fence] unmodelled: only the compiler is kept from moving accesses
         core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
     }
 }
@@ -34,6 +40,7 @@ pub(crate) fn light() {
 /// The fence of the rare side. Only if they [are asymmetric](are_asymmetric).
 #[cold]
 pub(crate) fn heavy() {
+    // [L-fence]
     fence(Ordering::SeqCst);
     which::interrupt_others();
 }
