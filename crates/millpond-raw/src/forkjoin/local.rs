@@ -1,6 +1,7 @@
 //! The private list of a worker, `join`, and how a thread finds its own.
 
 use super::job::{Awaited, Header, JobRef, Links};
+use super::spawned::SpawnScope;
 use super::stack_job::{StackJob, call};
 use crate::cache_padded::CachePadded;
 use crate::catch_panic;
@@ -71,6 +72,11 @@ pub trait Host: Any {
     /// Gives a published job back that no other thread has taken.
     fn reclaim(&self, id: usize) -> Option<JobRef>;
 
+    /// Whether the worker may hold the [share](Local::give_share_back) of a scope (JOB-10).
+    fn holds_shares(&self) -> bool {
+        false
+    }
+
     /// Waits for a job that another thread has taken. It may return early, and is called again then.
     fn wait(&self, local: &Local<'_>, job: &Awaited<'_>);
 }
@@ -83,6 +89,9 @@ pub struct Local<'a> {
     /// How many joins may pass before the host is asked again, while there is demand.
     skip: Cell<u32>,
     host: &'a dyn Host,
+    /// Whether jobs that end here leave their part of the count of their scope here.
+    holds_shares: bool,
+    share: Share,
     /// Its `next` is the oldest job.
     sentinel: Links,
     /// Neither `Send` nor `Sync` (JOB-5).
@@ -127,6 +136,8 @@ pub fn enter<R>(demand: &Demand, host: &impl Host, f: impl FnOnce() -> R) -> R {
         demand,
         skip: Cell::new(0),
         host,
+        holds_shares: host.holds_shares(),
+        share: Share::default(),
         sentinel: Links::new(ptr::null()),
         _own_thread: marker::PhantomData,
     };
@@ -197,6 +208,55 @@ impl Local<'_> {
             self.join_slow(&job)
         };
         (left, right)
+    }
+
+    /// Gives back what the worker holds of a scope's count (JOB-10). Then the scope may be over.
+    ///
+    /// ```
+    /// millpond_raw::forkjoin::with_current(|here| here.map(|here| here.give_share_back()));
+    /// ```
+    #[inline]
+    pub fn give_share_back(&self) {
+        if self.share.units.get() > 0 {
+            self.give_share_back_slow();
+        }
+    }
+
+    #[cold]
+    fn give_share_back_slow(&self) {
+        let (scope, units) = (self.share.scope.get(), self.share.units.take());
+        // SAFETY: JOB-10 - it is not over before this, which is the last use.
+        unsafe { (*scope).end(units) };
+    }
+
+    /// A job of that scope begins: gives the share of any other scope back.
+    #[inline]
+    pub(super) fn enter_job_of(&self, scope: *const SpawnScope<'static>) {
+        if !ptr::eq(self.share.scope.get(), scope) {
+            self.give_share_back();
+        }
+    }
+
+    /// Keeps what a job that is over was counted for. False if this worker holds no shares.
+    #[inline]
+    pub(super) fn keep_share(&self, scope: *const SpawnScope<'static>) -> bool {
+        if self.holds_shares {
+            self.enter_job_of(scope);
+            self.share.scope.set(scope);
+            self.share.units.set(self.share.units.get() + 1);
+        }
+        self.holds_shares
+    }
+
+    /// Takes the count of one job out of the share. False if there is nothing of this scope.
+    #[inline]
+    pub(super) fn take_share(&self, scope: *const SpawnScope<'static>) -> bool {
+        let units = self.share.units.get();
+        let is_there = units > 0 && ptr::eq(self.share.scope.get(), scope);
+        if is_there {
+            self.share.units.set(units - 1);
+        }
+        is_there
     }
 
     /// The engine behind the worker.
@@ -307,6 +367,28 @@ impl Local<'_> {
             }
             awaited.is_returned()
         })
+    }
+}
+
+impl Drop for Local<'_> {
+    fn drop(&mut self) {
+        self.give_share_back();
+    }
+}
+
+/// What a worker holds of the count of a scope, and no job stands for (JOB-10).
+struct Share {
+    scope: Cell<*const SpawnScope<'static>>,
+    /// 0 if it holds nothing.
+    units: Cell<u64>,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Share {
+            scope: Cell::new(ptr::null()),
+            units: Cell::new(0),
+        }
     }
 }
 

@@ -47,12 +47,19 @@
 //!   the frame in which its scope was entered. The owner waits in that frame, so the token outlives the job. A thread
 //!   publishes its private jobs before it enters another frame ([`publish_private`]), and a job leaves the private list
 //!   before its frame ends (JOB-5); so all private jobs were forked in the frame that is current.
+//! - **JOB-10** A worker whose host says so ([`Host::holds_shares`]) may hold a *share* of one scope: a part of its count that
+//!   no job stands for, because jobs of it have ended there. Jobs that are made there take their count out of it. So where
+//!   jobs make jobs the count of the scope is hardly touched. The scope is not over while there is a share of it, so the
+//!   pointer of the share is good. The worker gives it back before it does anything that the end of the scope does not wait
+//!   for: jobs of joins and of other scopes do so when they begin; its host does before it runs a task, looks for work
+//!   elsewhere, parks or returns from a wait ([`Local::give_share_back`]).
 //!
 //! # Orderings
 //!
 //! - `[Q-done]` Finishing a job releases its outcome and everything that it did; the owner acquires that with the state.
 //! - `[Q-wait]` Registering a waker releases it; the thread that finishes acquires it with WAITING.
-//! - `[Q-scope]` A spawned job that is over releases what it did; the scope acquires that with the count of zero.
+//! - `[Q-scope]` A spawned job that is over releases what it did, or the share does that it has left; the scope acquires that
+//!   with the count of zero.
 //! - `[Q-frame]` Opening a scope releases the token of its frame; a thread that counts a job of it acquires that.
 //!
 //! The host moves a `JobRef`, which is `Send`, to another thread. Whatever the host uses for that orders the rest.

@@ -5,7 +5,9 @@
 //! [`WAITING`] alone while the last one wakes the owner; then no job is made.
 
 use super::job::{Header, JobRef, Vtable};
+use super::local::{Local, with_current};
 use crate::catch_panic::{self, Payload};
+use crate::recycle::Recycled;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::sync::{IN_MODEL, Mutex, UnsafeCell};
 use crate::task::Token;
@@ -115,12 +117,17 @@ impl<'scope> SpawnScope<'scope> {
             catch_unwind(AssertUnwindSafe(f))
         };
         catch_panic::or_abort("a scope waits for its jobs", || {
-            self.end_one();
+            self.end(1);
             let pending = PendingJobs {
                 scope: self,
                 _this_thread: PhantomData,
             };
-            while !pending.is_over() {
+            loop {
+                // JOB-10: a wait may have run jobs of this scope, on whichever worker's thread this is.
+                with_current(|here| here.map(Local::give_share_back));
+                if pending.is_over() {
+                    break;
+                }
                 wait(&pending);
             }
         });
@@ -150,12 +157,12 @@ impl<'scope> SpawnScope<'scope> {
         if !self.begin_one() {
             return Err(f);
         }
-        let job = Box::new(SpawnedJob {
+        let job = Recycled::new_with(|| SpawnedJob {
             header: Header::new(&SpawnedJob::<F>::VTABLE, ptr::null()),
-            scope: ptr::from_ref(self).cast::<SpawnScope<'static>>(),
+            scope: self.erased(),
             closure: ManuallyDrop::new(f),
         });
-        let job = NonNull::from(Box::leak(job));
+        let job = job.into_raw();
         // SAFETY: JOB-2, JOB-7 - it is new, and it is counted; JOB-9 - it carries the token of the scope's frame.
         Ok(unsafe { JobRef::new(job.cast::<Header>(), self.carried()) })
     }
@@ -172,8 +179,17 @@ impl<'scope> SpawnScope<'scope> {
         unsafe { Carried::of(token) }
     }
 
+    /// Its address, for what erases its lifetime.
+    fn erased(&self) -> *const SpawnScope<'static> {
+        ptr::from_ref(self).cast()
+    }
+
     /// Counts one job more, if the scope is open.
     fn begin_one(&self) -> bool {
+        // JOB-10: whoever holds a share of it has acquired the token, or has run a job of a thread that had.
+        if with_current(|here| here.is_some_and(|here| here.take_share(self.erased()))) {
+            return true;
+        }
         let mut seen = self.state.load(Ordering::Relaxed);
         while (ONE..ENTERING).contains(&seen) {
             // [Q-frame]
@@ -189,14 +205,15 @@ impl<'scope> SpawnScope<'scope> {
         false
     }
 
-    /// One job, or the body, is over. The scope may be gone afterwards.
-    fn end_one(&self) {
+    /// So many jobs, or the body, are over. The scope may be gone afterwards.
+    pub(super) fn end(&self, units: u64) {
+        let all = units * ONE;
         // [Q-wait] [Q-scope]
         let mut seen = self.state.load(Ordering::Acquire);
         loop {
             // The last one with a waiter closes the scope before it reads the waker: from then on no job begins.
-            let is_last = seen == ONE | WAITING;
-            let next = if is_last { WAITING } else { seen - ONE };
+            let is_last = seen == all | WAITING;
+            let next = if is_last { WAITING } else { seen - all };
             // [Q-scope] [Q-wait]
             let (success, failure) = (Ordering::Release, Ordering::Acquire);
             match self.state.compare_exchange(seen, next, success, failure) {
@@ -323,10 +340,11 @@ impl<F: FnOnce() + Send> SpawnedJob<F> {
     ///
     /// JOB-2: the caller consumes the one reference to a job of this type.
     unsafe fn take(header: NonNull<Header>) -> (F, *const SpawnScope<'static>) {
-        // SAFETY: JOB-2 - as the caller promises, and it was leaked by `SpawnScope::job`.
-        let job = unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) };
-        let SpawnedJob { scope, closure, .. } = *job;
-        (ManuallyDrop::into_inner(closure), scope)
+        // SAFETY: JOB-2 - as the caller promises, and `SpawnScope::job` has dissolved its box.
+        let mut job = unsafe { Recycled::from_raw(header.cast::<Self>()) };
+        // SAFETY: JOB-2 - the closure is taken once, and the box does not drop it.
+        let closure = unsafe { ManuallyDrop::take(&mut job.closure) };
+        (closure, job.scope)
     }
 
     /// # Safety
@@ -335,15 +353,19 @@ impl<F: FnOnce() + Send> SpawnedJob<F> {
     unsafe fn run(header: NonNull<Header>) {
         // SAFETY: JOB-2 - the caller consumes the one reference.
         let (closure, scope) = unsafe { Self::take(header) };
-        // SAFETY: JOB-7 - the scope waits for this job, and `end_one` is the last use of it.
-        let scope = unsafe { &*scope };
+        // JOB-10
+        with_current(|here| here.map(|here| here.enter_job_of(scope)));
         user_code::check(Kind::Closure);
         if IN_MODEL {
             closure();
         } else if let Err(payload) = catch_unwind(AssertUnwindSafe(closure)) {
-            scope.keep_panic(payload);
+            // SAFETY: JOB-7 - the scope waits for this job.
+            unsafe { &*scope }.keep_panic(payload);
         }
-        scope.end_one();
+        if !with_current(|here| here.is_some_and(|here| here.keep_share(scope))) {
+            // SAFETY: JOB-7 - the scope waits for this job, and this is the last use of it.
+            unsafe { (*scope).end(1) };
+        }
     }
 
     /// # Safety
@@ -354,6 +376,6 @@ impl<F: FnOnce() + Send> SpawnedJob<F> {
         let (closure, scope) = unsafe { Self::take(header) };
         catch_panic::drop(closure);
         // SAFETY: JOB-7 - the scope waits for this job, and this is the last use of it.
-        unsafe { (*scope).end_one() };
+        unsafe { (*scope).end(1) };
     }
 }

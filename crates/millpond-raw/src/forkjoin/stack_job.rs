@@ -1,6 +1,7 @@
 //! A job on the stack of the thread that waits for it.
 
 use super::job::{Awaited, Header, JobRef, Links, Vtable};
+use super::local::{Local, with_current};
 use crate::catch_panic::{self, Payload};
 use crate::sync::{IN_MODEL, UnsafeCell};
 use crate::task::current::Carried;
@@ -79,6 +80,8 @@ where
         let job = unsafe { header.cast::<Self>().as_ref() };
         // SAFETY: JOB-2 - the caller consumes the one reference.
         let closure = unsafe { job.take_closure() };
+        // JOB-10
+        with_current(|here| here.map(Local::give_share_back));
         user_code::check(Kind::Closure);
         let outcome = if IN_MODEL {
             Ok(closure())

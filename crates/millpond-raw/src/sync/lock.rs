@@ -61,7 +61,7 @@ pub(crate) struct RawLock {
 
 impl RawLock {
     const_outside_models! {
-        fn new() -> Self {
+        pub(super) fn new() -> Self {
             RawLock {
                 word: Futex::new(FREE),
             }

@@ -23,6 +23,8 @@
 //! | `backend` | the primitives of std, loom and shuttle |
 //! | `futex` | a word to sleep on |
 //! | `lock` | the mutex |
+//! | `biased` | a lock that is nearly free for one thread |
+//! | `fences` | fences of which one side is free |
 //! | `chaos` | seeded random yields |
 //! | `exhaust` | failures of thread starts on demand |
 //! | `traffic` | a record of every access |
@@ -56,12 +58,14 @@ macro_rules! const_outside_models {
 pub(crate) use const_outside_models;
 
 mod backend;
+mod biased;
 pub mod chaos;
 #[cfg(all(
     any(test, feature = "probe"),
     not(any(millpond_loom, millpond_shuttle))
 ))]
 pub mod exhaust;
+mod fences;
 pub(crate) mod futex;
 mod lock;
 pub mod traffic;
@@ -70,6 +74,7 @@ pub mod traffic;
 #[doc(hidden)]
 pub use backend::__checker;
 pub use backend::{ConstPtr, MutPtr, UnsafeCell, atomic, global, hint, local, thread};
+pub use biased::{BiasKey, BiasedMutex, CALM};
 pub use futex::{Futex, Woken};
 #[allow(unused_imports, reason = "only where processes fork")]
 pub(crate) use lock::RawLock;

@@ -191,6 +191,73 @@ pub(crate) fn a_job_spawned_by_a_job_is_waited_for() {
     assert_eq!(ran.load(Ordering::Relaxed), 2);
 }
 
+/// A worker that holds shares, and no private jobs.
+struct Holder;
+
+impl Host for Holder {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn on_demand(&self, _: &Local<'_>) -> u32 {
+        0
+    }
+
+    fn holds_shares(&self) -> bool {
+        true
+    }
+
+    fn reclaim(&self, _: usize) -> Option<JobRef> {
+        None
+    }
+
+    fn wait(&self, _: &Local<'_>, job: &Awaited<'_>) {
+        park_for(job);
+    }
+}
+
+/// `[Q-scope]`: workers run jobs of a scope, one of which makes a further one out of the share that another has left. The
+/// scope is over when the last share is given back, and sees what the jobs did.
+pub(crate) fn a_share_of_a_scope_that_is_given_back_may_end_it() {
+    let ran = AtomicUsize::new(0);
+    let scope = SpawnScope::new();
+    let count = &ran;
+    let threads = scope.enter(
+        || {
+            let first = scope.job(|| _ = count.fetch_add(1, Ordering::Relaxed));
+            let second = scope.job(|| {
+                let inner = scope.job(|| _ = count.fetch_add(1, Ordering::Relaxed));
+                inner.ok().expect("it is open").run();
+            });
+            let other = scope.job(|| _ = count.fetch_add(1, Ordering::Relaxed));
+            let both = [first.ok(), second.ok()];
+            spawn_jobs([
+                both.into_iter().flatten().collect(),
+                other.into_iter().collect(),
+            ])
+        },
+        |scope| {
+            let here = park::current();
+            if scope.register(&here.waker()) {
+                here.park(HERE);
+            }
+        },
+    );
+    assert_eq!(ran.load(Ordering::Relaxed), 3);
+    join_all(threads);
+}
+
+/// A worker for each of these lists.
+fn spawn_jobs(lists: [Vec<JobRef>; 2]) -> Vec<millpond_raw::sync::thread::JoinHandle<()>> {
+    let run = |jobs: Vec<JobRef>| {
+        forkjoin::enter(&Demand::new(), &Holder, || {
+            jobs.into_iter().for_each(JobRef::run);
+            forkjoin::with_current(|here| here.map(Local::give_share_back));
+        });
+    };
+    lists.map(|jobs| spawn(move || run(jobs))).into()
+}
+
 /// `[Q-frame]`: a thread makes a job while a task enters the scope. The scope is not open yet, or the job obeys the
 /// interrupts of the task.
 pub(crate) fn a_job_of_another_thread_is_a_part_of_the_task_of_its_scope() {

@@ -13,6 +13,7 @@
 )]
 
 pub(crate) mod activity;
+pub(crate) mod biased;
 pub(crate) mod forkjoin;
 pub(crate) mod lock;
 pub(crate) mod mailbox;
@@ -89,6 +90,11 @@ macro_rules! drive {
     ($driver:ident) => {
         scenarios::drive! {
             @tests $driver
+            biased: {
+                keeper_and_strangers_follow_one_another,
+                a_stranger_that_settles_meets_what_the_keeper_orders,
+                the_next_keeper_sees_what_the_last_one_did,
+            }
             lock: {
                 owners_follow_one_another,
                 try_lock_shows_what_the_last_owner_wrote,
@@ -159,6 +165,7 @@ macro_rules! drive {
                 a_job_that_is_handed_over_runs_elsewhere_or_comes_back,
                 a_scope_waits_for_all_jobs_and_sees_what_they_did,
                 a_job_spawned_by_a_job_is_waited_for,
+                a_share_of_a_scope_that_is_given_back_may_end_it,
                 a_job_of_another_thread_is_a_part_of_the_task_of_its_scope,
             }
             activity: {

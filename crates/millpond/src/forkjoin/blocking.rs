@@ -163,7 +163,7 @@ impl Context {
         } else {
             0
         };
-        if idle.searching() == 0 && engine.has_visible_work() {
+        if idle.searching() == 0 && engine.finds_work() {
             // SPARE-5
             let apart = Arc::new(ThreadBlock::new());
             // Without a thread the work waits (SPARE-3).

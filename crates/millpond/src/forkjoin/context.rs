@@ -29,13 +29,14 @@ use super::run_stop::{self, RunStop};
 use super::slot::{FIRST, PUBLISH_LATER, PUBLISH_NOW, Slot};
 use super::worker::Worker;
 use crate::executor::RunOutcome;
-use crate::task;
+use crate::task::{self, Task};
 use millpond_raw::forkjoin::{Awaited, Host, JobRef, Local};
 use millpond_raw::sync::atomic::{Ordering, fence};
-use millpond_raw::sync::spins;
+use millpond_raw::sync::{BiasKey, spins};
 use millpond_raw::timestamp::{self, Timestamp};
 use std::any::Any;
 use std::cell::Cell;
+use std::io;
 use std::sync::Arc;
 
 /// How long a worker first computes before it wakes another one, in nanoseconds.
@@ -58,6 +59,8 @@ pub(super) struct Context {
     pub(super) engine: Arc<ForkJoinEngine>,
     pub(super) worker: Arc<Worker>,
     pub(super) index: u32,
+    /// Makes it the keeper of its deque.
+    key: BiasKey,
     /// The stolen job that it runs in; 0 if none.
     root: Cell<usize>,
     /// When its wake delay began.
@@ -81,10 +84,13 @@ pub(super) struct Context {
 
 impl Context {
     pub(super) fn new(engine: Arc<ForkJoinEngine>, worker: Arc<Worker>, index: u32) -> Self {
+        // SLOT-2
+        let key = engine.slots.get(index).deque.keep();
         Context {
             engine,
             worker,
             index,
+            key: key.expect("the last worker of the slot has given its key up"),
             root: Cell::new(0),
             since: Cell::new(None),
             first_join: Cell::new(None),
@@ -178,7 +184,9 @@ impl Context {
     /// Pushes a job that was private. The caller signals it to others.
     pub(super) fn push_published(&self, mut job: JobRef) {
         run_stop::surround(&mut job, Some(self));
-        self.slot().deque.push_job(job, self.root.get(), None);
+        self.slot()
+            .deque
+            .push_job(&self.key, job, self.root.get(), None);
         self.worker.forks.published.add(1);
     }
 
@@ -186,8 +194,9 @@ impl Context {
     /// only a searching worker finds it; if none does, its owner runs it in the end.
     pub(super) fn signal_job(&self, wakes: bool) -> bool {
         let engine = &self.engine;
-        let needed = engine.sleep.needs_wake();
-        // [S-help]: the fence is that of `needs_wake`
+        // [S-word] [S-help]
+        self.slot().deque.order(&self.key);
+        let needed = engine.sleep.lacks_searcher();
         let coming = self.wake_helpers();
         match needed {
             None => false,
@@ -206,6 +215,38 @@ impl Context {
         helpers.len()
     }
 
+    /// Adds a task to its own deque, unless `is_open` says no.
+    #[inline]
+    pub(super) fn push_task(&self, task: Task, is_open: impl FnOnce() -> bool) -> Result<(), Task> {
+        self.slot().deque.push_task(&self.key, task, is_open)
+    }
+
+    /// As [`ForkJoinEngine::signal`], for a task that was pushed on its own deque.
+    #[inline]
+    pub(super) fn signal_task(&self) -> io::Result<()> {
+        // [S-word]
+        self.slot().deque.order(&self.key);
+        match self.engine.sleep.lacks_searcher() {
+            None => Ok(()),
+            Some(_) => self.engine.rouse(0).map(drop),
+        }
+    }
+
+    /// Takes the youngest job of its own deque that is inside of what it waits for. If there is none, it gives its share of
+    /// a scope back (JOB-10).
+    pub(super) fn pop_inner(&self, inner: Inner) -> Option<JobRef> {
+        let job = self.slot().deque.pop_inner(&self.key, inner);
+        if job.is_none() {
+            give_share_back();
+        }
+        job
+    }
+
+    /// Whether there is such a job.
+    pub(super) fn has_inner(&self, inner: Inner) -> bool {
+        self.slot().deque.has_inner(&self.key, inner)
+    }
+
     /// The stolen job that it runs in; 0 if none.
     pub(super) fn root(&self) -> usize {
         self.root.get()
@@ -215,8 +256,14 @@ impl Context {
     pub(super) fn spawn(&self, mut job: JobRef, scope: ScopeTag) {
         run_stop::surround(&mut job, Some(self));
         let deque = &self.slot().deque;
-        deque.push_job(job, self.root.get(), Some(scope));
+        deque.push_job(&self.key, job, self.root.get(), Some(scope));
         let _ = self.signal_job(true);
+    }
+
+    /// Pushes a job that was published inside of that root.
+    #[cfg(millpond_loom)]
+    pub(super) fn push_marked(&self, job: JobRef, root: usize) {
+        self.slot().deque.push_job(&self.key, job, root, None);
     }
 
     /// Withdraws the request of sleepers, if there are none any more.
@@ -262,7 +309,7 @@ impl Context {
     /// deque, it is removed now, together with older tombstones below it. Otherwise a computation that forks and joins
     /// tasks would leave a tombstone for each of them until its root is over.
     pub(super) fn clear_tombstones(&self) {
-        while let Some(gone) = self.slot().deque.pop_gone() {
+        while let Some(gone) = self.slot().deque.pop_gone(&self.key) {
             let outcome = RunOutcome::of(gone.tombstone());
             self.worker.stats.count_inside(outcome);
         }
@@ -270,8 +317,18 @@ impl Context {
 
     /// Takes anything from its own deque, or else from elsewhere.
     pub(super) fn pop_any(&self) -> Option<Item> {
-        let own = self.slot().deque.pop(self.engine.config.is_fifo);
-        own.or_else(|| self.steal_any())
+        self.pop_own().or_else(|| self.steal_any())
+    }
+
+    /// Takes anything from its own deque. If that is no job, it gives its share of a scope back (JOB-10).
+    #[inline]
+    pub(super) fn pop_own(&self) -> Option<Item> {
+        let is_fifo = self.engine.config.is_fifo;
+        let item = self.slot().deque.pop(&self.key, is_fifo);
+        if !matches!(item, Some(Item::Job(_))) {
+            give_share_back();
+        }
+        item
     }
 
     /// Takes anything that is queued elsewhere.
@@ -280,6 +337,12 @@ impl Context {
         self.worker.forks.steals.add(1);
         Some(item)
     }
+}
+
+/// JOB-10
+#[inline]
+pub(super) fn give_share_back() {
+    millpond_raw::forkjoin::with_current(|local| local.map(Local::give_share_back));
 }
 
 /// Runs a job in the context in which it was forked or spawned, and not in that of the calling task.
@@ -294,6 +357,10 @@ pub(super) fn run_in_own_context(job: JobRef) {
 impl Host for Context {
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn holds_shares(&self) -> bool {
+        true
     }
 
     fn on_demand(&self, local: &Local<'_>) -> u32 {
@@ -344,7 +411,7 @@ impl Host for Context {
     }
 
     fn reclaim(&self, id: usize) -> Option<JobRef> {
-        let found = self.slot().deque.take_job(id)?;
+        let found = self.slot().deque.take_job(&self.key, id)?;
         if self.has_woken.replace(false) {
             self.wake_delay
                 .set((self.wake_delay.get() * 2).min(MAX_WAKE_DELAY));
@@ -375,5 +442,14 @@ impl Context {
         slot.ask(PUBLISH_NOW);
         // [S-help]
         fence(Ordering::SeqCst);
+        slot.deque.settle();
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SLOT-2
+        let deque = &self.engine.slots.get(self.index).deque;
+        deque.give_up(&mut self.key);
     }
 }

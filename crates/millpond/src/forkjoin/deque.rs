@@ -1,26 +1,28 @@
 //! The shared deque of a worker: tasks that were submitted on its thread, and jobs that were published or spawned.
 //!
 //! Private jobs never come here; that is what makes a join cheap. What is here can be taken by any worker at any time, so a
-//! task that was accepted is never out of reach of an idle worker. It is a ring under a lock: publications are rare (a
-//! handful in millions of joins), and an uncontended lock costs a task less than the rest of it. Lengths are beside the
-//! lock, so that nobody locks an empty deque.
+//! task that was accepted is never out of reach of an idle worker. It is a ring under a lock of which its worker is the
+//! keeper ([`BiasedMutex`]): where tasks make tasks, which that worker mostly runs itself, it pushes and pops by plain stores.
+//! Lengths are beside the lock, so that nobody locks an empty deque.
 //!
 //! - **DEQUE-1** The owner takes the newest entry, or the oldest in FIFO mode; other workers take the oldest.
 //! - **DEQUE-2** The run state is read under the lock under which a task is pushed. So a shutdown that takes each lock
 //!   once after it has changed the state ([`Deque::pass`]) comes after every push that did not see it.
-//! - **DEQUE-3** A job that is taken for another worker is marked with that worker's number under the lock. So an owner
-//!   that finds its job gone knows who runs it.
+//! - **DEQUE-3** A job of a join that is taken for another worker is marked with that worker's number under the lock. So an
+//!   owner that finds its job gone knows who runs it. Nobody asks who runs a spawned job.
 //!
 //! # Orderings
 //!
 //! Lengths are relaxed hints. Where sleeping workers depend on them there is a fence on each side: see [`super::sleep`].
+//! That of the worker is [`Deque::order`], and free while the lock is biased. So the other side has two steps: a fence, and
+//! then [`Deque::settle`].
 
 use crate::meter::Count;
 use crate::task::Task;
 use millpond_raw::cache_padded::CachePadded;
 use millpond_raw::forkjoin::JobRef;
-use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
+use millpond_raw::sync::{BiasKey, BiasedMutex};
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 
@@ -101,8 +103,13 @@ impl Ring {
         entry.item
     }
 
+    #[inline]
     fn take_at(&mut self, index: usize) -> Option<Item> {
-        let entry = self.entries.remove(index)?;
+        let entry = if index + 1 == self.entries.len() {
+            self.entries.pop_back()
+        } else {
+            self.entries.remove(index)
+        }?;
         Some(self.taken(entry))
     }
 
@@ -125,7 +132,7 @@ impl Ring {
 /// A deque.
 #[derive(Default)]
 pub(super) struct Deque {
-    ring: CachePadded<Mutex<Ring>>,
+    ring: CachePadded<BiasedMutex<Ring>>,
     len: CachePadded<AtomicUsize>,
     jobs: AtomicUsize,
     /// Tasks that were pushed here ever. Written under the lock.
@@ -134,13 +141,46 @@ pub(super) struct Deque {
 
 impl Deque {
     fn with<R>(&self, f: impl FnOnce(&mut Ring) -> R) -> R {
-        let mut ring = self.ring.lock();
-        let done = f(&mut ring);
+        self.ring.with(|ring| self.measured(ring, f))
+    }
+
+    /// As [`with`](Deque::with), for its worker.
+    #[inline]
+    fn with_key<R>(&self, key: &BiasKey, f: impl FnOnce(&mut Ring) -> R) -> R {
+        self.ring.with_key(key, |ring| self.measured(ring, f))
+    }
+
+    #[inline]
+    fn measured<R>(&self, ring: &mut Ring, f: impl FnOnce(&mut Ring) -> R) -> R {
+        let done = f(ring);
         self.len.store(ring.entries.len(), Ordering::Relaxed);
         if self.jobs.load(Ordering::Relaxed) != ring.jobs {
             self.jobs.store(ring.jobs, Ordering::Relaxed);
         }
         done
+    }
+
+    /// Makes the current worker its keeper.
+    pub(super) fn keep(&self) -> Option<BiasKey> {
+        self.ring.keep()
+    }
+
+    /// Its worker leaves.
+    pub(super) fn give_up(&self, key: &mut BiasKey) {
+        self.ring.give_up(key);
+    }
+
+    /// A fence of its worker: what it has pushed is seen by those that have [settled](Deque::settle), or it sees what they
+    /// wrote before.
+    #[inline]
+    pub(super) fn order(&self, key: &BiasKey) {
+        self.ring.order(key);
+    }
+
+    /// What its worker has pushed is seen behind this. A fence of the caller comes before.
+    #[inline]
+    pub(super) fn settle(&self) {
+        self.ring.settle();
     }
 
     /// How many entries there are, or were a moment ago.
@@ -166,8 +206,14 @@ impl Deque {
     }
 
     /// Adds a task, unless `is_open` says no (DEQUE-2).
-    pub(super) fn push_task(&self, task: Task, is_open: impl FnOnce() -> bool) -> Result<(), Task> {
-        self.with(|ring| {
+    #[inline]
+    pub(super) fn push_task(
+        &self,
+        key: &BiasKey,
+        task: Task,
+        is_open: impl FnOnce() -> bool,
+    ) -> Result<(), Task> {
+        self.with_key(key, |ring| {
             if !is_open() {
                 return Err(task);
             }
@@ -178,16 +224,23 @@ impl Deque {
     }
 
     /// Adds a job that was published inside of that root: of a join, or spawned in a scope.
-    pub(super) fn push_job(&self, job: JobRef, root: usize, scope: Option<ScopeTag>) {
-        self.with(|ring| ring.push(Item::Job(job), root, scope));
+    #[inline]
+    pub(super) fn push_job(
+        &self,
+        key: &BiasKey,
+        job: JobRef,
+        root: usize,
+        scope: Option<ScopeTag>,
+    ) {
+        self.with_key(key, |ring| ring.push(Item::Job(job), root, scope));
     }
 
     /// Takes an entry for the owner (DEQUE-1).
-    pub(super) fn pop(&self, is_fifo: bool) -> Option<Item> {
+    pub(super) fn pop(&self, key: &BiasKey, is_fifo: bool) -> Option<Item> {
         if self.is_empty() {
             return None;
         }
-        self.with(|ring| {
+        self.with_key(key, |ring| {
             let entry = if is_fifo {
                 ring.entries.pop_front()
             } else {
@@ -198,11 +251,11 @@ impl Deque {
     }
 
     /// Takes the newest entry, if that is the tombstone of a task.
-    pub(super) fn pop_gone(&self) -> Option<Task> {
+    pub(super) fn pop_gone(&self, key: &BiasKey) -> Option<Task> {
         if self.is_empty() {
             return None;
         }
-        self.with(|ring| {
+        self.with_key(key, |ring| {
             let newest = ring.entries.len().checked_sub(1)?;
             let is_gone = match &ring.entries[newest].item {
                 Item::Task(task) => task.is_gone(),
@@ -221,11 +274,11 @@ impl Deque {
             return None;
         }
         self.with(|ring| {
-            let item = ring.take_at(0)?;
-            if let Item::Job(job) = &item {
+            let entry = ring.entries.pop_front()?;
+            if let (Item::Job(job), None) = (&entry.item, entry.scope) {
                 job.set_runner(thief);
             }
-            Some(item)
+            Some(ring.taken(entry))
         })
     }
 
@@ -242,19 +295,19 @@ impl Deque {
     }
 
     /// Takes the youngest job that is inside of what its owner waits for.
-    pub(super) fn pop_inner(&self, inner: Inner) -> Option<JobRef> {
+    pub(super) fn pop_inner(&self, key: &BiasKey, inner: Inner) -> Option<JobRef> {
         if self.jobs() == 0 {
             return None;
         }
-        self.with(|ring| ring.take_job(|entry, _| inner.contains(entry)))
+        self.with_key(key, |ring| ring.take_job(|entry, _| inner.contains(entry)))
     }
 
     /// Takes that very job.
-    pub(super) fn take_job(&self, id: usize) -> Option<JobRef> {
+    pub(super) fn take_job(&self, key: &BiasKey, id: usize) -> Option<JobRef> {
         if self.jobs() == 0 {
             return None;
         }
-        self.with(|ring| ring.take_job(|_, job| job.id() == id))
+        self.with_key(key, |ring| ring.take_job(|_, job| job.id() == id))
     }
 
     /// Whether there is a job that the end of that root waits for.
@@ -263,9 +316,9 @@ impl Deque {
     }
 
     /// Whether there is a job that is inside of what its owner waits for.
-    pub(super) fn has_inner(&self, inner: Inner) -> bool {
+    pub(super) fn has_inner(&self, key: &BiasKey, inner: Inner) -> bool {
         self.jobs() > 0
-            && self.with(|ring| {
+            && self.with_key(key, |ring| {
                 let mut entries = ring.entries.iter().rev();
                 entries.any(|entry| inner.contains(entry))
             })
@@ -313,16 +366,15 @@ impl Deque {
 
     /// Gives the memory of a long ring back if nothing is in it.
     pub(super) fn trim(&self) {
-        let mut ring = self.ring.lock();
-        if ring.is_oversized() {
-            let oversized = std::mem::take(&mut ring.entries);
-            drop(ring);
-            drop(oversized);
-        }
+        let oversized = self.ring.with(|ring| {
+            ring.is_oversized()
+                .then(|| std::mem::take(&mut ring.entries))
+        });
+        drop(oversized);
     }
 
     /// Waits for pushes that are under way (DEQUE-2).
     pub(super) fn pass(&self) {
-        drop(self.ring.lock());
+        self.ring.with(|_| ());
     }
 }

@@ -186,6 +186,18 @@ impl ForkJoinEngine {
         !self.outside.is_empty() || self.slots.iter().any(|slot| !slot.deque.is_empty())
     }
 
+    /// The same for a thread that has changed the state of the idle workers, the number of workers or the parallelism, with
+    /// a fence behind that: it sees whatever was pushed by a worker that did not see the change (`[S-word]`).
+    pub(super) fn finds_work(&self) -> bool {
+        self.settle();
+        self.has_visible_work()
+    }
+
+    /// What workers have pushed is seen behind this and a fence of the caller before it.
+    fn settle(&self) {
+        self.slots.iter().for_each(|slot| slot.deque.settle());
+    }
+
     /// How many workers run something, or are about to.
     pub(super) fn active(&self) -> usize {
         let idle = self.sleep.read().count();
@@ -198,7 +210,7 @@ impl ForkJoinEngine {
         workers.saturating_sub(self.sleep.read().sleeping())
     }
 
-    /// Something was pushed (FORKJOIN-1). An error says that there is no worker, and none could be started.
+    /// Something was pushed from outside (FORKJOIN-1). An error says that there is no worker, and none could be started.
     #[inline]
     pub(super) fn signal(self: &Arc<Self>) -> io::Result<()> {
         match self.sleep.needs_wake() {
@@ -273,6 +285,8 @@ impl ForkJoinEngine {
         let Some(own) = self.this().upgrade() else {
             return;
         };
+        // The fence is that of `ask_for_new_workers`.
+        self.settle();
         let inside: usize = self.slots.iter().map(|slot| slot.deque.len()).sum();
         let queued = self.outside.len() + inside;
         let places = self.places(self.sleep.read());
@@ -384,10 +398,7 @@ impl WorkerEngine for ForkJoinEngine {
     fn worker_uncounted(&self) {
         if self.is_shut_down() {
             self.wake_all();
-        } else if self.sleep.needs_wake().is_some()
-            && self.has_visible_work()
-            && self.lacks_runners()
-        {
+        } else if self.sleep.needs_wake().is_some() && self.finds_work() && self.lacks_runners() {
             self.wake_one();
         }
     }

@@ -112,6 +112,42 @@ pub fn a_worker_that_falls_asleep_meets_a_task() {
     drop(engine.remove_tasks(1, &mut |_| true));
 }
 
+/// `[S-word]`: a worker falls asleep, and looks for work, while another one submits a task, on its own deque, of which the
+/// lock is biased.
+pub fn a_worker_that_falls_asleep_meets_a_task_of_another() {
+    let (pool, mut workers) = pool(2, 2);
+    let owner = workers.remove(0);
+    let submit = |pool: &ForkJoinPool| pool.execute(|| ()).expect("the pool is open");
+    owner.run_here(|_| submit(&pool));
+    drop(owner.pop_own());
+    let submitter = spawn({
+        let pool = pool.clone();
+        move || {
+            owner.run_here(|_| submit(&pool));
+            owner
+        }
+    });
+    workers[0].fall_asleep();
+    let parks = !pool.engine.finds_work();
+    let owner = submitter.join().expect("it ends well");
+    assert!(!parks || !workers[0].is_asleep(), "the task waits for ever");
+    drop(owner.pop_own());
+}
+
+/// `[S-front]`: a worker takes one of two tasks from outside, for which it exchanges front and back. Whoever looks meanwhile
+/// sees that there is something.
+pub fn an_exchange_of_front_and_back_hides_nothing() {
+    let (pool, mut workers) = pool(1, 1);
+    for _ in 0..2 {
+        pool.execute(|| ()).expect("the pool is open");
+    }
+    let worker = workers.remove(0);
+    let taker = spawn(move || drop(worker.steal_any()));
+    assert!(pool.engine.has_visible_work(), "a task is not seen");
+    taker.join().expect("it ends well");
+    drop(pool.engine.remove_tasks(1, &mut |_| true));
+}
+
 /// `[S-word]`: a worker stops searching, because it has found something, while a task is submitted. One of the two wakes
 /// the other worker.
 pub fn a_worker_that_stops_searching_meets_a_task() {
@@ -189,7 +225,7 @@ pub fn a_worker_that_waits_meets_a_published_job() {
     let owner = workers.remove(0);
     let owner = spawn(move || {
         let give = |job| {
-            owner.slot().deque.push_job(job, ROOT, None);
+            owner.push_marked(job, ROOT);
             owner.signal_job(true);
         };
         let _ = hand_over(|| (), give, park_for);

@@ -223,7 +223,7 @@ impl Outside {
 impl Stripe {
     fn len(&self) -> usize {
         // Relaxed: a hint. An exchange meanwhile may make it too large, never too small.
-        // [S-front] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        // [S-front]
         let back = self.back.len.load(Ordering::Acquire);
         back + self.front.len.load(Ordering::Relaxed)
     }
@@ -255,7 +255,7 @@ impl Stripe {
         let mut back = self.back.items.lock();
         std::mem::swap(front, &mut back);
         self.front.len.store(front.len(), Ordering::Relaxed);
-        // [S-front] unmodelled: shuttle checks the protocol, and it has no weak memory; a loom model is to come
+        // [S-front]
         self.back.len.store(0, Ordering::Release);
     }
 }

@@ -171,9 +171,7 @@ impl Context {
             registration.register(waker);
             is_over = engine.is_let_through(round);
             // SLEEP-4
-            Look::done_if(
-                is_over || engine.has_visible_work() || !engine.sleep.is_asleep(self.index),
-            )
+            Look::done_if(is_over || engine.finds_work() || !engine.sleep.is_asleep(self.index))
         };
         let wait = || interrupt::wait(SITE.on(&**engine), &engine.clock, deadline, look);
         let waited = self.with_parks(Parks::Idle, wait);

@@ -6,6 +6,8 @@
 //! - **SLOT-1** There are as many slots as workers that can be counted. A leaving worker is uncounted a moment before it
 //!   gives its slot back, so a new worker may find no free slot, and waits for one. Then at least one worker that has a
 //!   slot is leaving. That worker runs no user code and waits for nothing before it has given its slot back.
+//! - **SLOT-2** A worker is the keeper of the deque of its slot ([`BiasedMutex`](millpond_raw::sync::BiasedMutex)). It gives the
+//!   key up before the slot.
 //!
 //! # Orderings
 //!
@@ -15,7 +17,8 @@
 //!   of the idle workers, with a fence between ([`Context`](super::context::Context)). If a worker withdraws a request
 //!   that a sleeper found set, it sees the sleeper and renews the request.
 //! - `[S-help]` Store-load. A waiting worker registers here, then looks into the deque, with a fence between. A publishing
-//!   worker pushes, then looks for registered workers, with a fence between. One of them sees the other.
+//!   worker pushes, then looks for registered workers, with a fence between. One of them sees the other. As with
+//!   `[S-word]` the fence of the publishing worker may be a light one, and the waiting one settles that deque.
 //! - `[S-slot]` Raising the number of used slots releases the pointer to the slot; reading the number acquires it.
 
 use super::deque::Deque;

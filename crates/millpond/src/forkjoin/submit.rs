@@ -31,16 +31,19 @@ impl ForkJoinEngine {
             let ctl = self.ctl().read();
             ctl.is_running().then(|| ctl.workers() > 0)
         };
-        let pushed = Context::with_current(|here| match here {
+        let pushed: Result<_, Task> = Context::with_current(|here| match here {
             Some(here) if Arc::ptr_eq(&here.engine, self) => {
                 let is_open = || admit().is_some();
-                let pushed = here.slot().deque.push_task(task, is_open);
-                pushed.map(|()| true)
+                here.push_task(task, is_open)?;
+                Ok((true, here.signal_task()))
             }
-            _ => self.outside.push_task(task, admit),
+            _ => {
+                let is_counted = self.outside.push_task(task, admit)?;
+                Ok((is_counted, self.signal()))
+            }
         });
-        let is_counted = match pushed {
-            Ok(is_counted) => is_counted,
+        let (is_counted, signalled) = match pushed {
+            Ok(pushed) => pushed,
             Err(task) => {
                 task.detach();
                 return reject(task, RejectReason::ShutDown);
@@ -51,7 +54,7 @@ impl ForkJoinEngine {
                 self.rare.submitted.add(1);
             }
         };
-        let Err(error) = self.signal() else {
+        let Err(error) = signalled else {
             count_late();
             return Ok(());
         };

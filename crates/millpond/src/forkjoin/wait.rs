@@ -61,7 +61,7 @@
 
 use super::blocking::Parks;
 use super::config::HelpPolicy;
-use super::context::Context;
+use super::context::{Context, give_share_back};
 use super::deque::{Inner, Item};
 use super::slot::PUBLISH_NOW;
 use crate::engine::dropped::DropSource;
@@ -106,6 +106,10 @@ impl Context {
                 has_left_own = false;
                 continue;
             }
+            // The share that was given back may have been the last of it.
+            if is_over() {
+                break;
+            }
             if self.may_run_any() {
                 if let Some(item) = self.pop_any() {
                     self.run_inside(|| self.run_any(item));
@@ -126,6 +130,8 @@ impl Context {
             }
             self.park_until(&is_ready, register, thief);
         }
+        // JOB-10: what comes next may be outside of a scope whose jobs were run here.
+        give_share_back();
     }
 
     fn park_until(
@@ -155,16 +161,14 @@ impl Context {
     /// HELP-5
     fn may_leave_own(&self, inner: Inner) -> bool {
         // Models measure nothing.
-        spins() > 0
-            && self.slot().deque.has_inner(inner)
-            && !has_stack()
-            && self.engine.has_successor()
+        spins() > 0 && !has_stack() && self.has_inner(inner) && self.engine.has_successor()
     }
 
     /// Waits until the wait is over, or for the grace. A worker is woken or started for the jobs (SPARE-2).
     fn leave_own(&self, inner: Inner, register: &dyn Fn(&Waker) -> bool) {
+        give_share_back();
         let here = park::current();
-        if !register(&here.waker()) || !self.slot().deque.has_inner(inner) {
+        if !register(&here.waker()) || !self.has_inner(inner) {
             return;
         }
         self.worker.forks.parks.add(1);
@@ -177,8 +181,7 @@ impl Context {
 
     /// HELP-1, HELP-2
     fn find_help(&self, inner: Inner, thief: &dyn Fn() -> Option<Thief>) -> Option<JobRef> {
-        if let Some(job) = self.slot().deque.pop_inner(inner) {
-            job.set_runner(self.index);
+        if let Some(job) = self.pop_inner(inner) {
             return Some(job);
         }
         if self.engine.config.help == HelpPolicy::Never || !has_stack() {
@@ -194,7 +197,7 @@ impl Context {
     /// Whether [`find_help`](Context::find_help) may find something. A hint.
     fn has_help(&self, inner: Inner, thief: Option<Thief>) -> bool {
         let of_thief = |(thief, root)| self.engine.slots.get(thief).deque.has_job_of(root);
-        self.slot().deque.has_inner(inner) || thief.is_some_and(of_thief) && has_stack()
+        self.has_inner(inner) || thief.is_some_and(of_thief) && has_stack()
     }
 
     pub(super) fn run_any(&self, item: Item) {
@@ -206,6 +209,7 @@ impl Context {
 
     /// Runs a task inside of a job that waits, which the policy allows. It is counted, and not measured.
     fn run_task_inside(&self, task: Task) {
+        give_share_back();
         let (engine, worker) = (&self.engine, &self.worker);
         let on_drop = |dropped| engine.report_dropped(dropped);
         worker.stats.begin_inside();

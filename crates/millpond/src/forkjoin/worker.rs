@@ -10,7 +10,7 @@
 //! In each case it has nothing of its own to run any more (FORKJOIN-4).
 
 use super::blocking::{Parks, WorkerBlock};
-use super::context::Context;
+use super::context::{Context, give_share_back};
 use super::deque::Item;
 use super::engine::ForkJoinEngine;
 use super::health::WaitFlags;
@@ -216,6 +216,7 @@ impl Context {
     #[inline]
     fn run_task(&self, task: Task, recorder: &impl Recorder) {
         let (engine, worker) = (&self.engine, &self.worker);
+        give_share_back();
         if !engine.is_watchdog_armed() {
             engine.arm_watchdog();
         }
@@ -250,7 +251,7 @@ impl Context {
                 }
             }
         }
-        if let Some(item) = self.slot().deque.pop(engine.config.is_fifo) {
+        if let Some(item) = self.pop_own() {
             return Some(item);
         }
         if engine.ctl().read().runs_queued_tasks() && !self.is_surplus() {
@@ -344,7 +345,7 @@ impl Context {
     /// The worker has found something (SLEEP-4).
     pub(super) fn end_search(&self) {
         let engine = &self.engine;
-        if engine.sleep.end_search() && engine.has_visible_work() {
+        if engine.sleep.end_search() && engine.finds_work() {
             let _ = engine.rouse(0);
         }
     }
@@ -385,7 +386,7 @@ impl Context {
         chaos::point("forkjoin.leaving");
         loop {
             let ctl = engine.ctl().read();
-            let is_needed = engine.has_visible_work()
+            let is_needed = engine.finds_work()
                 && ctl.runs_queued_tasks()
                 && engine.lacks_runners()
                 && !engine.wake_one()
@@ -413,7 +414,7 @@ impl Context {
             || ctl.state() == RunState::ShutDown && engine.active() > 0;
         // SPARE-2. After a shutdown no worker is surplus.
         let is_needed = || !ctl.is_running() || engine.lacks_runners();
-        if stays && engine.has_visible_work() && is_needed() {
+        if stays && engine.finds_work() && is_needed() {
             slept = Slept::Needed;
         } else if stays {
             let deadline = if ctl.is_running() {

@@ -17,6 +17,8 @@ macro_rules! walk {
 
 walk! {
     3 a_worker_that_falls_asleep_meets_a_task,
+    3 a_worker_that_falls_asleep_meets_a_task_of_another,
+    3 an_exchange_of_front_and_back_hides_nothing,
     3 a_worker_that_stops_searching_meets_a_task,
     3 a_worker_that_blocks_meets_a_task,
     3 a_request_that_is_taken_back_meets_a_worker_that_falls_asleep,

@@ -25,7 +25,9 @@
 //!
 //! - `[S-word]` Store-load: work is made visible, then the word is read, with a fence between; the word is changed, then
 //!   work is looked for, with a fence between. One of the two sees the other. A worker that blocks is one of those
-//!   that change the word.
+//!   that change the word. The fence of a worker that pushes on its own deque may be a light one
+//!   ([`Deque::order`](super::deque::Deque::order)), so those that change the word look through
+//!   [`finds_work`](super::engine::ForkJoinEngine::finds_work), which settles that.
 //!
 //! `[S-ask]`, `[S-slot]` and `[S-help]` are in [`super::slot`], `[S-quiet]` in [`super::quiescence`].
 
@@ -195,8 +197,14 @@ impl Sleep {
     /// started (SLEEP-3).
     #[inline]
     pub(super) fn needs_wake(&self) -> Option<Idle> {
-        // [S-word] [S-help]
+        // [S-word]
         fence(Ordering::SeqCst);
+        self.lacks_searcher()
+    }
+
+    /// As [`needs_wake`](Sleep::needs_wake), behind a fence of the caller's.
+    #[inline]
+    pub(super) fn lacks_searcher(&self) -> Option<Idle> {
         let idle = self.read();
         (idle.searching() == 0).then_some(idle)
     }
