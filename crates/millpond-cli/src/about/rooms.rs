@@ -29,6 +29,7 @@ macro_rules! ready {
 }
 
 ready! {
+    millpond::prelude => "the names that most programs use, in one import",
     millpond::preset => "pools for the usual needs, sized by CPUs and quota",
     millpond::pool => "the elastic pool: core, queue, max, policies, hooks, all live",
     millpond::forkjoin => "computations that divide themselves; idle workers steal parts",
