@@ -82,6 +82,7 @@ pub mod adapt;
 mod engine;
 pub mod executor;
 pub mod forkjoin;
+pub mod future;
 pub mod interrupt;
 pub mod machine;
 pub mod manage;

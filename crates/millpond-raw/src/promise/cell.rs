@@ -192,7 +192,7 @@ where
 ///
 /// PROMISE-3, PROMISE-5: the caller has claimed the body of a cell of these types.
 #[inline]
-unsafe fn take_body<V, M, B>(cell: NonNull<Header>) -> B {
+pub(super) unsafe fn take_body<V, M, B>(cell: NonNull<Header>) -> B {
     // SAFETY: PROMISE-1 - by contract.
     let slot = unsafe { body::<V, M, B>(cell) };
     // SAFETY: PROMISE-3 - it was full, and is read once.
@@ -212,7 +212,9 @@ where
         // SAFETY: PROMISE-1 - the body holds it.
         unsafe { complete::record_dead(source.cell(), queue) }
     });
-    catch_panic::drop(body);
+    // SAFETY: PROMISE-1, PROMISE-5 - by contract.
+    let front = unsafe { front::<V, M>(cell) };
+    body.discard(&front.meta, queue);
 }
 
 /// # Safety
@@ -235,6 +237,12 @@ where
 ///
 /// PROMISE-1, PROMISE-5: the cell has these types and no references.
 unsafe fn free<V, M, B>(cell: NonNull<Header>) {
+    // SAFETY: PROMISE-1 - it is still there.
+    if !unsafe { header(cell) }.word.relaxed().has(BODY) {
+        // Nobody can complete it any more.
+        // SAFETY: PROMISE-3 - it is full, and nobody else can claim it.
+        catch_panic::drop(unsafe { take_body::<V, M, B>(cell) });
+    }
     // SAFETY: PROMISE-1 - by contract; the pointer came from `into_raw`.
     let node = unsafe { Recycled::from_raw(cell.cast::<Node<V, M, B>>()) };
     if let Some(group) = node.front.header.group {
@@ -281,6 +289,22 @@ where
     // SAFETY: PROMISE-1 - nobody else knows the cell yet.
     unsafe { (*cell.as_ptr()).group = Some(group) };
     cell
+}
+
+/// Makes a cell with one reader, an empty slot that the caller has claimed, and a reference for the caller.
+pub(super) fn make_vacant<V, M, B>(meta: M) -> NonNull<Header>
+where
+    V: Send + 'static,
+    M: Send + Sync + 'static,
+    B: Body<V, M>,
+{
+    allocate::<V, M, B>(
+        meta,
+        MaybeUninit::uninit(),
+        MaybeUninit::uninit(),
+        ptr::null_mut(),
+        Word::new(BODY, 1, 2),
+    )
 }
 
 /// Makes a complete cell with one reader.

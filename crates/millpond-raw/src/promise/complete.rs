@@ -166,12 +166,33 @@ unsafe fn fire_any(cell: NonNull<Header>, from: usize, queue: &mut Queue) {
     // SAFETY: PROMISE-1 - by contract.
     let header = unsafe { header(cell) };
     if !header.word.set(BODY | FIRED).has(BODY) {
-        header.word.add(MEMORY);
-        // SAFETY: PROMISE-3 - BODY was set here; PROMISE-1 - the reference was added for it.
-        unsafe { (header.table.run)(cell, Some(from), queue) };
+        // SAFETY: PROMISE-1, PROMISE-3 - BODY was set here; the link has a share of a reference.
+        unsafe { run_any(cell, Some(from), queue) };
     }
     // SAFETY: PROMISE-1 - the share of the link.
     unsafe { remove(cell) };
+}
+
+/// Runs the body of a cell that waits for any of its sources, whose other links are dead now.
+///
+/// # Safety
+///
+/// PROMISE-1, PROMISE-3: the caller has claimed the body, and has a reference.
+unsafe fn run_any(cell: NonNull<Header>, from: Option<usize>, queue: &mut Queue) {
+    // SAFETY: PROMISE-1 - by contract.
+    let header = unsafe { header(cell) };
+    let mut see = |source: NonNull<Header>| {
+        // SAFETY: PROMISE-1 - the body holds it.
+        if unsafe { self::header(source) }.head.load(Ordering::Relaxed) != closed() {
+            // SAFETY: PROMISE-1 - the body holds it.
+            unsafe { record_dead(source, queue) };
+        }
+    };
+    // SAFETY: PROMISE-3 - by contract.
+    unsafe { (header.table.visit)(cell, &mut see) };
+    header.word.add(MEMORY);
+    // SAFETY: PROMISE-3 - by contract; PROMISE-1 - the reference was added for it.
+    unsafe { (header.table.run)(cell, from, queue) };
 }
 
 /// One link of a group is in no list or queue any more. Returns whether it was the last.
@@ -322,11 +343,17 @@ pub(super) unsafe fn unpeek(cell: NonNull<Header>, queue: &mut Queue) {
     if seen.has(RESULT) {
         // SAFETY: PROMISE-3 - the caller has kept it.
         unsafe { (header.table.discard)(cell, queue) };
-    } else {
-        header.word.add(MEMORY);
-        // SAFETY: PROMISE-3 - the caller has kept it; PROMISE-1 - the reference was added for it.
-        unsafe { (header.table.run)(cell, None, queue) };
+        return;
     }
+    // SAFETY: PROMISE-1 - the group lives as long as its cell.
+    let group = header.group.map(|group| unsafe { &*group.as_ptr() });
+    if group.is_some_and(|group| !group.waits_for_all) {
+        // SAFETY: PROMISE-1, PROMISE-3 - the caller has kept it, and has a reference.
+        return unsafe { run_any(cell, None, queue) };
+    }
+    header.word.add(MEMORY);
+    // SAFETY: PROMISE-3 - the caller has kept it; PROMISE-1 - the reference was added for it.
+    unsafe { (header.table.run)(cell, None, queue) };
 }
 
 /// Attaches the links of a new cell to the sources of its body, which the caller has claimed with PEEK.

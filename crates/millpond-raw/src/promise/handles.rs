@@ -4,6 +4,7 @@ use super::cell::{self, Header, Links, NoBody, front, header};
 use super::complete;
 use super::queue::{self, Queue};
 use super::word::{BODY, MEMORY, READER, RESULT};
+use crate::catch_panic;
 use crate::sync::atomic::Ordering;
 use core::fmt;
 use core::marker::PhantomData;
@@ -22,6 +23,12 @@ pub trait Body<V, M>: Send + Sized + 'static {
 
     /// Shows all sources, in the same order every time. It may not panic.
     fn sources(&self, see: &mut dyn FnMut(Upstream<'_, M>));
+
+    /// The cell has been completed in another way. A panic that leaves this aborts the process.
+    fn discard(self, meta: &M, queue: &mut Queue) {
+        let _ = (meta, queue);
+        catch_panic::drop(self);
+    }
 }
 
 /// A source, as a body shows it.
@@ -166,6 +173,18 @@ impl<V, M> Reader<V, M> {
     pub fn complete(&self, value: V, queue: &mut Queue) -> Result<(), V> {
         // SAFETY: PROMISE-1, PROMISE-5 - a reader of these types.
         unsafe { complete::complete::<V, M>(self.cell, value, false, queue) }
+    }
+}
+
+impl<T, F: Sync, M> Reader<Result<T, F>, M> {
+    /// The error, if the value is there and is one. Unlike [`get`](Reader::get) this does not ask whether threads may share
+    /// a `T`.
+    pub fn get_err(&self) -> Option<&F> {
+        if !self.is_complete() {
+            return None;
+        }
+        // SAFETY: PROMISE-2 - a reader, and the list is closed; of a value, `T`, nothing is accessed.
+        unsafe { self.front().read() }.as_ref().err()
     }
 }
 
@@ -455,7 +474,7 @@ where
         let mut seen = header.word.load();
         loop {
             if seen.has(RESULT) {
-                return crate::catch_panic::drop(body);
+                return body.discard(self.meta(), queue);
             }
             match header.word.replace(seen, super::word::waiting_again) {
                 Ok(()) => break,
@@ -472,6 +491,129 @@ where
         // SAFETY: PROMISE-1, PROMISE-3 - claimed with PEEK; the own reference.
         unsafe { complete::unpeek(cell, queue) };
     }
+
+    /// Puts a body in again, which no source fires: its holder [claims](Held::claim) it. If the cell is completed in
+    /// another way it is dropped. `make` makes the body, and gets its holder.
+    pub fn hold<R>(self, make: impl FnOnce(Held<V, M, B>) -> (B, R), queue: &mut Queue) -> R {
+        let cell = self.producer.cell;
+        let held = Held {
+            claimed: Claimed {
+                producer: self.producer.another(),
+                _body: PhantomData,
+            },
+        };
+        let (body, result) = make(held);
+        let header = &self.producer.front().header;
+        let mut seen = header.word.load();
+        loop {
+            if seen.has(RESULT) {
+                body.discard(self.meta(), queue);
+                return result;
+            }
+            match header.word.replace(seen, super::word::waiting_again) {
+                Ok(()) => break,
+                Err(now) => seen = now,
+            }
+        }
+        // SAFETY: PROMISE-3 - the slot is empty, and claimed by this; PROMISE-5 - by the type.
+        unsafe { cell::put_body::<V, M, B>(cell, body) };
+        // SAFETY: PROMISE-1, PROMISE-3 - claimed with PEEK; the own reference.
+        unsafe { complete::unpeek(cell, queue) };
+        result
+    }
+}
+
+/// A cell whose body waits to be claimed by the holder.
+#[must_use = "a cell whose body is not claimed stays incomplete"]
+pub struct Held<V, M, B> {
+    claimed: Claimed<V, M, B>,
+}
+
+impl<V, M, B> Held<V, M, B> {
+    /// Whether the cell has been completed in another way.
+    pub fn is_over(&self) -> bool {
+        self.claimed.producer.is_claimed()
+    }
+
+    /// The metadata of the cell.
+    pub fn meta(&self) -> &M {
+        self.claimed.producer.meta()
+    }
+
+    /// Identifies the cell among all live ones.
+    pub fn address(&self) -> usize {
+        self.claimed.producer.address()
+    }
+
+    /// Takes the body, and the right to complete the cell. `None` if the cell was completed in another way.
+    pub fn claim(self) -> Option<(B, Claimed<V, M, B>)> {
+        let header = &self.claimed.producer.front().header;
+        let mut seen = header.word.load();
+        loop {
+            if seen.has(RESULT) {
+                return None;
+            }
+            if seen.has(BODY) {
+                // Another thread peeks, or has not put the body in yet, and runs no user code meanwhile.
+                crate::sync::thread::yield_now();
+                seen = header.word.load();
+                continue;
+            }
+            match header.word.replace(seen, |word| word | BODY) {
+                Ok(()) => break,
+                Err(now) => seen = now,
+            }
+        }
+        // SAFETY: PROMISE-3 - BODY was set here; PROMISE-5 - by the type.
+        let body = unsafe { cell::take_body::<V, M, B>(self.claimed.producer.cell) };
+        Some((body, self.claimed))
+    }
+}
+
+impl<V, M, B> fmt::Debug for Held<V, M, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Held")
+    }
+}
+
+/// A cell whose body is claimed by its holder. `make` makes the body, and gets the holder.
+///
+/// ```
+/// use millpond_raw::promise::{self, Body, Claimed, Queue, Upstream};
+///
+/// struct Token(u32);
+///
+/// impl Body<u32, ()> for Token {
+///     fn run(self, _: Option<usize>, _: Claimed<u32, (), Self>, _: &mut Queue) {}
+///     fn sources(&self, _: &mut dyn FnMut(Upstream<'_, ()>)) {}
+/// }
+///
+/// let mut queue = Queue::new();
+/// let (reader, held) = promise::held((), |held| (Token(21), held), &mut queue);
+/// let (token, claimed) = held.claim().expect("nobody else completes it");
+/// claimed.complete(2 * token.0, &mut queue).unwrap();
+/// assert_eq!(reader.take().unwrap(), 42);
+/// ```
+pub fn held<V, M, B, R>(
+    meta: M,
+    make: impl FnOnce(Held<V, M, B>) -> (B, R),
+    queue: &mut Queue,
+) -> (Reader<V, M>, R)
+where
+    V: Send + 'static,
+    M: Send + Sync + 'static,
+    B: Body<V, M>,
+{
+    let cell = cell::make_vacant::<V, M, B>(meta);
+    let reader = Reader {
+        cell,
+        _of: PhantomData,
+    };
+    // SAFETY: PROMISE-1, PROMISE-3, PROMISE-5 - a new cell of these types, whose slot is empty and claimed, and which was
+    // made with a reference for this.
+    let claimed: Claimed<V, M, B> = unsafe { Claimed::from_raw(cell) };
+    let result = claimed.hold(make, queue);
+    (reader, result)
 }
 
 impl<V, M, B> fmt::Debug for Claimed<V, M, B> {
@@ -508,7 +650,10 @@ where
     let cell = cell::make::<V, M, NoBody>(meta, NoBody, Links::None, 1, 1);
     let (producer, reader) = (PhantomData, PhantomData);
     (
-        Producer { cell, _of: producer },
+        Producer {
+            cell,
+            _of: producer,
+        },
         Reader { cell, _of: reader },
     )
 }

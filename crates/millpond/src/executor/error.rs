@@ -284,7 +284,7 @@ impl<F> Rejected<F> {
 
 impl Rejected<Task> {
     /// The rejection of the closure of the task.
-    pub(super) fn reclaim<F: 'static>(self) -> Rejected<F> {
+    pub(crate) fn reclaim<F: 'static>(self) -> Rejected<F> {
         self.map(|task| match task.reclaim(CancelReason::Rejected) {
             Ok(closure) => closure,
             Err(task) => panic!(

@@ -214,6 +214,12 @@ impl TaskSpec {
         self
     }
 
+    /// As if it was created there.
+    pub(crate) fn located(mut self, location: &'static Location<'static>) -> Self {
+        self.location = location;
+        self
+    }
+
     /// The source location where it was created.
     pub(crate) fn location(&self) -> &'static Location<'static> {
         self.location
