@@ -1,0 +1,3 @@
+//! Completable results.
+
+mod small;
