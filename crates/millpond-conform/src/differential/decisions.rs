@@ -4,6 +4,7 @@
 //! decision cites that number, and a test compares the two: an unknown number and a decision that no
 //! code cites are both failures.
 
+use super::futures::Ancestors;
 use super::script::{Flavor, Policy, Script, Setup, Step};
 use super::tree::{Tree, Verb};
 
@@ -34,6 +35,7 @@ pub fn forbids(script: &Script) -> Option<&'static str> {
     let setup = match setup {
         Setup::Pool(setup) => setup,
         Setup::ForkJoin(setup) => return forbids_fork_join(setup.parallelism, steps),
+        Setup::Futures => return forbids_futures(steps),
     };
     let drops_oldest = setup.policy == Policy::DiscardOldest
         || steps.contains(&Step::Policy(Policy::DiscardOldest));
@@ -52,6 +54,22 @@ pub fn forbids(script: &Script) -> Option<&'static str> {
         && !steps.iter().any(risks_the_last_worker);
     if steps.contains(&Step::Threads(false)) && !keeps_a_worker {
         return Some("DIFF-6");
+    }
+    None
+}
+
+/// A race whose sources one call can complete: who wins is not determined.
+fn forbids_futures(steps: &[Step]) -> Option<&'static str> {
+    let mut ancestors = Ancestors::default();
+    for step in steps {
+        let Step::Future(step) = step else { continue };
+        if !step.makes() {
+            continue;
+        }
+        if step.verb.races() && ancestors.share(step.sources()) {
+            return Some("DIFF-19");
+        }
+        ancestors.add(step);
     }
     None
 }
