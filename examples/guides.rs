@@ -36,3 +36,8 @@ struct Scheduling;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/guide/forkjoin.md")]
 struct ForkJoin;
+
+/// Results that are composed.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guide/completable.md")]
+struct Completables;

@@ -89,7 +89,7 @@ final class FuturePlayer implements Plays {
     public String play(String step) throws Exception {
         String[] words = step.split(" ");
         if (words[0].equals("futures")) {
-            return "ok; ; ";
+            return "ok; ; nodes=0";
         }
         played++;
         String outcome;
@@ -100,6 +100,10 @@ final class FuturePlayer implements Plays {
         } else {
             Node node = new Node(words);
             node.future = make(node);
+            if (node.verb.endsWith("-either") && node.place.equals("queue")) {
+                // The loser lets go when the function has run (DIFF-20).
+                Arrays.stream(node.names).forEach(uncounted::add);
+            }
             nodes.put(node.number, node);
             outcome = "made";
         }
@@ -110,6 +114,7 @@ final class FuturePlayer implements Plays {
             events.clear();
         }
         List<String> readings = new ArrayList<>();
+        readings.add("nodes=" + nodes.size());
         for (Node node : nodes.values()) {
             readings.add(reading(node));
         }
@@ -206,8 +211,20 @@ final class FuturePlayer implements Plays {
     private CompletableFuture<Long> make(Node node) {
         CompletableFuture<Long> a = node.names.length > 0 ? nodes.get(node.names[0]).future : null;
         CompletableFuture<Long> b = node.names.length > 1 ? nodes.get(node.names[1]).future : null;
-        boolean here = node.place.equals("here");
-        Executor on = here ? null : node.executor();
+        // Ours submits no task to pass a value on (DIFF-23).
+        boolean isPassed = node.verb.equals("exceptionally") && a.isDone() && !a.isCompletedExceptionally()
+                || node.verb.matches("combine|.*-both") && a.isDone() && b.isDone()
+                        && (a.isCompletedExceptionally() || b.isCompletedExceptionally());
+        boolean here = isPassed || node.place.equals("here");
+        Executor of = here ? null : node.executor();
+        // The same for the failure that has won a race (DIFF-23).
+        Executor on = !node.verb.endsWith("-either") ? of : task -> {
+            if ((a.isDone() ? a : b).isCompletedExceptionally()) {
+                task.run();
+            } else {
+                of.execute(task);
+            }
+        };
         switch (node.verb) {
             case "new":
                 return new CompletableFuture<>();

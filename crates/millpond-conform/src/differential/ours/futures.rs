@@ -131,7 +131,7 @@ impl FuturePlayer {
     }
 
     pub(super) fn opening(&mut self) -> Result<String, String> {
-        Ok("ok; ; ".into())
+        Ok("ok; ; nodes=0".into())
     }
 
     pub(super) fn play(&mut self, step: Option<&Step>) -> Result<String, String> {
@@ -143,7 +143,9 @@ impl FuturePlayer {
             None => "end".into(),
         };
         let events = self.log.events();
-        let readings: Vec<String> = self.nodes.keys().map(|node| self.reading(*node)).collect();
+        let count = format!("nodes={}", self.nodes.len());
+        let readings = self.nodes.keys().map(|node| self.reading(*node));
+        let readings: Vec<String> = std::iter::once(count).chain(readings).collect();
         let fates = if step.is_none() { "; " } else { "" };
         Ok(format!("{outcome}; {events}; {fates}{}", readings.join(" ")))
     }
@@ -159,6 +161,10 @@ impl FuturePlayer {
         };
         executor.tasks.refuse(step.place == Place::Rejects);
         let node = self.built(step, &executor);
+        if step.verb.races() && step.place == Place::Queue {
+            // Of Java's race the loser lets go when the function has run (DIFF-20).
+            self.uncounted.extend(&step.names);
+        }
         let made = Made {
             node,
             step: step.clone(),
