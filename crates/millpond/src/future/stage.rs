@@ -339,15 +339,20 @@ where
         (task, handle, reclaim)
     }
 
-    fn run(mut self) {
-        let is_reclaimed = REJECTING.with_borrow_mut(|rejecting| match rejecting {
+    /// Gives the closure back, if it was rejected and is wanted.
+    fn give_back(&mut self) -> bool {
+        let wanted = REJECTING.try_with(|rejecting| match &mut *rejecting.borrow_mut() {
             Some(Rejecting::Reclaim(closure)) => {
                 *closure = self.f.take().map(|f| Box::new(f) as Box<dyn Any>);
                 true
             }
             _ => false,
         });
-        if is_reclaimed {
+        wanted.unwrap_or(false)
+    }
+
+    fn run(mut self) {
+        if self.give_back() {
             return;
         }
         let (Some(held), Some(f)) = (self.held.take(), self.f.take()) else {
@@ -408,14 +413,21 @@ where
     }
 }
 
+/// Returns what was set before.
+fn set_rejecting(rejecting: Option<Rejecting>) -> Option<Rejecting> {
+    let mut rejecting = Some(rejecting);
+    let outer = REJECTING.try_with(|own| own.replace(rejecting.take().flatten()));
+    outer.ok().flatten()
+}
+
 type Reclaim<F> = fn(Rejected<Task>) -> Rejected<F>;
 
 fn reclaimer<C: FnOnce() + 'static, F: 'static>(_: &C) -> Reclaim<F> {
     |rejected| {
         let Rejected { task, reason } = rejected.reclaim::<C>();
-        REJECTING.set(Some(Rejecting::Reclaim(None)));
+        let outer = set_rejecting(Some(Rejecting::Reclaim(None)));
         task();
-        let Some(Rejecting::Reclaim(Some(closure))) = REJECTING.take() else {
+        let Some(Rejecting::Reclaim(Some(closure))) = set_rejecting(outer) else {
             panic!("an executor that rejects a task gives that very task back")
         };
         let closure = closure.downcast().expect("the closure of that task");
@@ -437,9 +449,9 @@ fn execute(executor: &impl Executor, task: Task) -> Result<(), Rejected<Task>> {
 #[cold]
 fn reject(rejected: Rejected<Task>) {
     let Rejected { task, reason } = rejected;
-    let outer = REJECTING.replace(Some(Rejecting::Fail(Arc::new(reason))));
+    let outer = set_rejecting(Some(Rejecting::Fail(Arc::new(reason))));
     catch_panic::drop(task);
-    REJECTING.set(outer);
+    drop(set_rejecting(outer));
 }
 
 /// A cell that a task computes on this executor.
