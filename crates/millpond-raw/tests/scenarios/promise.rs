@@ -1,9 +1,7 @@
 //! Cells that are completed once: completing, attaching, cancelling, looking, dropping.
 
 use super::{Probe, few_or_many, join_all, spawn_all};
-use millpond_raw::promise::{
-    self, Body, Claimed, Held, Producer, Queue, Reader, Source, Upstream,
-};
+use millpond_raw::promise::{self, Body, Claimed, Held, Producer, Queue, Reader, Source, Upstream};
 use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
 use millpond_raw::sync::thread::spawn;
 use std::sync::Arc;
@@ -56,14 +54,19 @@ impl Sum {
 impl Body<Whole, ()> for Sum {
     fn run(self, _: Option<usize>, claimed: Claimed<Whole, (), Self>, queue: &mut Queue) {
         self.runs.fetch_add(1, Ordering::Relaxed);
-        let values = self.sources.into_iter().filter_map(|source| source.take().ok());
+        let values = self
+            .sources
+            .into_iter()
+            .filter_map(|source| source.take().ok());
         let sum: usize = values.map(|value| value.number()).sum();
         assert!(sum > 0, "a source is complete");
         drop(claimed.complete(Whole::new(sum + 1, &self.probe), queue));
     }
 
     fn sources(&self, see: &mut dyn FnMut(Upstream<'_, ()>)) {
-        self.sources.iter().for_each(|source| see(source.upstream()));
+        self.sources
+            .iter()
+            .for_each(|source| see(source.upstream()));
     }
 }
 

@@ -122,9 +122,7 @@ where
             InPlace::Second(inner) => return finish(claimed, relayed(take(inner)), queue),
         };
         let meta = claimed.meta();
-        let next = in_context(context, || {
-            call(meta, || g(take(source), meta), Next::Done)
-        });
+        let next = in_context(context, || call(meta, || g(take(source), meta), Next::Done));
         match next {
             Next::Done(outcome) => finish(claimed, outcome, queue),
             Next::Wait(inner) => {
@@ -224,7 +222,8 @@ where
         let compute = move |meta: &StageMeta| g(source, meta);
         let task = claimed.hold(
             |held| {
-                let (task, handle, _) = Computation::task(held, compute, |f, meta| f(meta), spec, &executor);
+                let (task, handle, _) =
+                    Computation::task(held, compute, |f, meta| f(meta), spec, &executor);
                 (OnExecutor::Computing(Computing(handle)), task)
             },
             queue,
@@ -492,19 +491,24 @@ local! {
 }
 
 /// A stage with this metadata does not need its source any more: if it is linked the source is cancelled, and what that
-/// waits for.
+/// waits for. A source that nobody else knows is cancelled in any case.
 pub(super) fn cancel_upstream<T, E>(meta: &StageMeta, source: &ReaderOf<T, E>)
 where
     T: Send + 'static,
     E: Send + Sync + 'static,
 {
-    if !meta.is_linked() || source.is_complete() {
+    let is_linked = meta.is_linked();
+    if source.is_complete() || !(is_linked || source.meta().is_inner()) {
         return;
     }
     let source = source.producer();
     cancel_later(Box::new(move || {
-        source.meta().link();
-        let cancelled = source.meta().error(Cause::Cancelled(CancelReason::Abandoned));
+        if is_linked {
+            source.meta().link();
+        }
+        let cancelled = source
+            .meta()
+            .error(Cause::Cancelled(CancelReason::Abandoned));
         let mut queue = Queue::new();
         let _ = source.complete(Err(cancelled), &mut queue);
         queue.run();
