@@ -255,7 +255,13 @@ unsafe fn free<V, M, B>(cell: NonNull<Header>) {
 
 /// Makes a cell. If it has a body that waits for several sources, the body is claimed with PEEK, for their links to be
 /// attached.
-pub(super) fn make<V, M, B>(meta: M, body: B, links: Links, readers: u64, others: u64) -> NonNull<Header>
+pub(super) fn make<V, M, B>(
+    meta: M,
+    body: B,
+    links: Links,
+    readers: u64,
+    others: u64,
+) -> NonNull<Header>
 where
     V: Send + 'static,
     M: Send + Sync + 'static,
@@ -402,7 +408,8 @@ impl<V, M> Front<V, M> {
     #[inline]
     pub(super) unsafe fn write(&self, value: V) {
         // SAFETY: PROMISE-2 - by contract.
-        self.value.with_mut(|slot| unsafe { slot.write(MaybeUninit::new(value)) });
+        self.value
+            .with_mut(|slot| unsafe { slot.write(MaybeUninit::new(value)) });
     }
 
     /// The value.
@@ -423,7 +430,8 @@ impl<V, M> Front<V, M> {
     #[inline]
     unsafe fn move_out(&self) -> V {
         // SAFETY: PROMISE-2 - by contract.
-        self.value.with_mut(|slot| unsafe { slot.cast::<V>().read() })
+        self.value
+            .with_mut(|slot| unsafe { slot.cast::<V>().read() })
     }
 
     /// Drops the value that no reader can reach.
@@ -443,7 +451,9 @@ impl<V, M> Front<V, M> {
     pub(super) fn set_cloner(&self, cloner: fn(&V) -> V) {
         // Relaxed: whoever finds that it is not the sole reader has, or had from another thread, the handle that was
         // cloned.
-        self.header.cloner.store(cloner as *mut (), Ordering::Relaxed);
+        self.header
+            .cloner
+            .store(cloner as *mut (), Ordering::Relaxed);
     }
 
     fn cloner(&self) -> Option<fn(&V) -> V> {
@@ -500,7 +510,9 @@ unsafe fn clone_out<V, M>(cell: NonNull<Header>) -> V {
     let leave = Leave::<V, M>(cell, PhantomData);
     // SAFETY: PROMISE-1, PROMISE-5 - by contract.
     let front = unsafe { front::<V, M>(cell) };
-    let cloner = front.cloner().expect("a cell with several readers has been shared");
+    let cloner = front
+        .cloner()
+        .expect("a cell with several readers has been shared");
     // SAFETY: PROMISE-2 - a reader until `leave` drops.
     let value = cloner(unsafe { front.read() });
     drop(leave);

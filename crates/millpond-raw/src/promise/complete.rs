@@ -269,7 +269,12 @@ pub(super) fn sweep(source: &Header, queue: &mut Queue) -> u32 {
 /// # Safety
 ///
 /// PROMISE-4: the links from `newest` to `oldest` are the caller's.
-unsafe fn put_back(source: &Header, newest: NonNull<Link>, oldest: NonNull<Link>, queue: &mut Queue) {
+unsafe fn put_back(
+    source: &Header,
+    newest: NonNull<Link>,
+    oldest: NonNull<Link>,
+    queue: &mut Queue,
+) {
     // [V-value]
     let mut others = source.head.load(Ordering::Acquire);
     while others != closed() {
@@ -377,7 +382,10 @@ pub(super) unsafe fn attach_group(cell: NonNull<Header>, queue: &mut Queue) {
     };
     // SAFETY: PROMISE-3 - claimed with PEEK, by contract.
     unsafe { (header.table.visit)(cell, &mut see) };
-    assert!(links.next().is_none(), "a body has as many sources as it was made with");
+    assert!(
+        links.next().is_none(),
+        "a body has as many sources as it was made with"
+    );
     // SAFETY: PROMISE-3 - by contract.
     unsafe { unpeek(cell, queue) };
 }

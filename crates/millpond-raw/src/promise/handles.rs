@@ -198,7 +198,9 @@ impl<V, M> Drop for Reader<V, M> {
 
 impl<V, M> fmt::Debug for Reader<V, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reader").field("is_complete", &self.is_complete()).finish()
+        f.debug_struct("Reader")
+            .field("is_complete", &self.is_complete())
+            .finish()
     }
 }
 
@@ -313,7 +315,9 @@ impl<V, M> Drop for Producer<V, M> {
 
 impl<V, M> fmt::Debug for Producer<V, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Producer").field("is_complete", &self.is_complete()).finish()
+        f.debug_struct("Producer")
+            .field("is_complete", &self.is_complete())
+            .finish()
     }
 }
 
@@ -408,7 +412,9 @@ impl<M> Drop for Source<M> {
 
 impl<M> fmt::Debug for Source<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source").field("is_complete", &self.is_complete()).finish()
+        f.debug_struct("Source")
+            .field("is_complete", &self.is_complete())
+            .finish()
     }
 }
 
@@ -469,7 +475,10 @@ where
     pub fn wait_again(self, body: B, queue: &mut Queue) {
         let cell = self.producer.cell;
         let header = &self.producer.front().header;
-        assert!(header.group.is_none(), "a body with one source can wait again");
+        assert!(
+            header.group.is_none(),
+            "a body with one source can wait again"
+        );
         let source = first_source(&body);
         let mut seen = header.word.load();
         loop {

@@ -81,6 +81,7 @@ mod queue;
 mod word;
 
 pub use handles::{
-    Body, Claimed, Held, Producer, Reader, Source, Upstream, held, observer, pair, ready, stage, stage_of_all, stage_of_any,
+    Body, Claimed, Held, Producer, Reader, Source, Upstream, held, observer, pair, ready, stage,
+    stage_of_all, stage_of_any,
 };
 pub use queue::{Queue, enter, run_left_over, running};

@@ -157,7 +157,9 @@ fn left_over() -> Option<Queue> {
 #[inline]
 pub fn run_left_over() {
     while let Some(mut queue) = left_over() {
-        catch_panic::or_abort("the dependents of a promise were completed", || queue.fire_all());
+        catch_panic::or_abort("the dependents of a promise were completed", || {
+            queue.fire_all()
+        });
     }
 }
 
@@ -223,7 +225,9 @@ impl Default for Queue {
 
 impl fmt::Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Queue").field("is_empty", &self.is_empty()).finish()
+        f.debug_struct("Queue")
+            .field("is_empty", &self.is_empty())
+            .finish()
     }
 }
 

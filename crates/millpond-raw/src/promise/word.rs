@@ -111,7 +111,10 @@ impl Word {
     #[inline]
     pub(super) fn take(&self) -> Seen {
         // TAKEN is clear: the caller is the sole reader, and has just read the value. [V-count]
-        Seen(self.0.fetch_add(TAKEN.wrapping_sub(READER), Ordering::AcqRel))
+        Seen(
+            self.0
+                .fetch_add(TAKEN.wrapping_sub(READER), Ordering::AcqRel),
+        )
     }
 
     /// Replaces what was seen.
@@ -123,7 +126,9 @@ impl Word {
     pub(super) fn replace(&self, seen: Seen, next: impl FnOnce(u64) -> u64) -> Result<(), Seen> {
         let next = next(seen.0);
         // [V-body] [V-count]
-        let done = self.0.compare_exchange_weak(seen.0, next, Ordering::AcqRel, Ordering::Acquire);
+        let done = self
+            .0
+            .compare_exchange_weak(seen.0, next, Ordering::AcqRel, Ordering::Acquire);
         done.map(drop).map_err(Seen)
     }
 }

@@ -151,12 +151,15 @@ where
         Fut: Future<Output = Result<T, E>> + Send + 'static,
     {
         let location = Location::caller();
-        Completable::<Result<T, E>, Infallible>::from_future(future).stage(location, |outcome, meta| {
-            Next::Done(match outcome {
-                Ok(result) => result.map_err(|error| meta.error(Cause::Failed(error))),
-                Err(failure) => Err(failure.propagated().with_error(|never| match *never {})),
-            })
-        })
+        Completable::<Result<T, E>, Infallible>::from_future(future).stage(
+            location,
+            |outcome, meta| {
+                Next::Done(match outcome {
+                    Ok(result) => result.map_err(|error| meta.error(Cause::Failed(error))),
+                    Err(failure) => Err(failure.propagated().with_error(|never| match *never {})),
+                })
+            },
+        )
     }
 }
 

@@ -405,7 +405,11 @@ where
 
     /// A stage that runs in place.
     #[inline]
-    pub(super) fn stage<U, E2, G>(self, location: &'static Location<'static>, g: G) -> Completable<U, E2>
+    pub(super) fn stage<U, E2, G>(
+        self,
+        location: &'static Location<'static>,
+        g: G,
+    ) -> Completable<U, E2>
     where
         U: Send + 'static,
         E2: Send + Sync + 'static,
@@ -517,7 +521,7 @@ where
 
 impl<T, E> Unpin for Completable<T, E> {}
 
-impl<T, E: Send + Sync> fmt::Debug for Completable<T, E> {
+impl<T, E: fmt::Debug + Send + Sync> fmt::Debug for Completable<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(reader) = &self.reader else {
             return f.write_str("Completable(taken)");

@@ -3,7 +3,8 @@
 use super::timeout::off_timer;
 use crate::executor::{Executor, RejectReason, Rejected};
 use crate::task::Task;
-use crate::time::{Alarm, Clock};
+use crate::time::{Alarm, Clock, Deadline};
+use millpond_raw::catch_panic;
 use millpond_raw::sync::Mutex;
 use std::io;
 use std::sync::Arc;
@@ -50,18 +51,52 @@ struct Waiting<X> {
     inner: X,
     task: Mutex<Option<Task>>,
     alarm: Mutex<Option<Alarm>>,
+    clock: Clock,
+    deadline: Deadline,
+}
+
+impl<X: Executor + 'static> Waiting<X> {
+    /// Sets the alarm. False if nobody would fire it.
+    fn arm(self: &Arc<Self>) -> bool {
+        let alarm = self
+            .clock
+            .alarm(self.deadline, &Waker::from(Arc::clone(self)));
+        let (alarm, is_attended) = match alarm {
+            Ok(alarm) => (alarm, true),
+            Err(no_thread) => (no_thread.alarm, false),
+        };
+        let former = self.alarm.lock().replace(alarm);
+        drop(former);
+        let is_over = self.task.lock().is_none();
+        if is_over || !is_attended {
+            self.disarm();
+        }
+        is_attended
+    }
+
+    fn disarm(&self) {
+        let alarm = self.alarm.lock().take();
+        drop(alarm);
+    }
+
+    fn submit(self: &Arc<Self>) {
+        let is_early = !self.deadline.has_passed(self.clock.now());
+        if is_early && self.arm() {
+            // Alarms may fire early: for their owners to look again.
+            return;
+        }
+        let task = self.task.lock().take();
+        if let Some(task) = task {
+            self.disarm();
+            // A task that is rejected now is dropped, which completes its handle.
+            let _ = catch_panic::call(|| self.inner.execute_task(task).map_err(drop));
+        }
+    }
 }
 
 impl<X: Executor + 'static> Wake for Waiting<X> {
     fn wake(self: Arc<Self>) {
-        let task = self.task.lock().take();
-        if let Some(task) = task {
-            off_timer(move || {
-                let _ = self.inner.execute_task(task);
-                let alarm = self.alarm.lock().take();
-                drop(alarm);
-            });
-        }
+        off_timer(move || self.submit());
     }
 }
 
@@ -71,24 +106,17 @@ impl<X: Executor + Clone + 'static> Executor for DelayedExecutor<X> {
             inner: self.inner.clone(),
             task: Mutex::new(Some(task)),
             alarm: Mutex::new(None),
+            clock: self.clock.clone(),
+            deadline: self.clock.deadline(self.delay),
         });
-        let deadline = self.clock.deadline(self.delay);
-        match self.clock.alarm(deadline, &Waker::from(Arc::clone(&waiting))) {
-            Ok(alarm) => {
-                let is_pending = waiting.task.lock().is_some();
-                if is_pending {
-                    *waiting.alarm.lock() = Some(alarm);
-                }
-                Ok(())
-            }
-            Err(_) => {
-                let task = waiting.task.lock().take();
-                let missing = io::Error::other("the timer's thread could not be started");
-                match task {
-                    Some(task) => Err(Rejected::new(task, RejectReason::SpawnFailed(missing))),
-                    None => Ok(()),
-                }
-            }
+        if waiting.arm() {
+            return Ok(());
+        }
+        let task = waiting.task.lock().take();
+        let missing = io::Error::other("the timer's thread could not be started");
+        match task {
+            Some(task) => Err(Rejected::new(task, RejectReason::SpawnFailed(missing))),
+            None => Ok(()),
         }
     }
 

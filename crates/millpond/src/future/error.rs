@@ -377,8 +377,13 @@ impl<E: fmt::Display> fmt::Display for CompletionError<E> {
             ),
             Cause::TimedOut => write!(f, "{origin} was not complete in time"),
             Cause::Rejected(reason) => write!(f, "{origin} was rejected by its executor: {reason}"),
-            Cause::JoinTimedOut => write!(f, "{origin} was not complete within the timeout of the join"),
-            Cause::Interrupted => write!(f, "the caller was interrupted while it waited for {origin}"),
+            Cause::JoinTimedOut => write!(
+                f,
+                "{origin} was not complete within the timeout of the join"
+            ),
+            Cause::Interrupted => {
+                write!(f, "the caller was interrupted while it waited for {origin}")
+            }
             Cause::Deadlock(cycle) => write!(
                 f,
                 "deadlock: {cycle}. This join would never end: return the completable to be waited for by \

@@ -111,35 +111,40 @@ where
     }
 
     fn discard(self, meta: &StageMeta, _: &mut Queue) {
-        self.0.iter().for_each(|reader| cancel_upstream(meta, reader));
+        self.0
+            .iter()
+            .for_each(|reader| cancel_upstream(meta, reader));
         catch_panic::drop(self);
     }
 }
 
-struct All<T, E>(Vec<ReaderOf<T, E>>);
+/// The members, and what their values are made into.
+struct All<T, E, V>(Vec<ReaderOf<T, E>>, fn(Vec<T>) -> V);
 
-impl<T, E> All<T, E>
+impl<T, E, V> All<T, E, V>
 where
     T: Send + 'static,
     E: Send + Sync + 'static,
 {
-    fn collect(self) -> Outcome<Vec<T>, E> {
-        let mut outcomes = self.0.into_iter().map(|reader| relayed(take(reader)));
+    fn collect(self) -> Outcome<V, E> {
+        let All(readers, into) = self;
+        let mut outcomes = readers.into_iter().map(|reader| relayed(take(reader)));
         let mut values = Vec::with_capacity(outcomes.len());
         // The first failure counts; the others are dropped.
         for outcome in &mut outcomes {
             values.push(outcome?);
         }
-        Ok(values)
+        Ok(into(values))
     }
 }
 
-impl<T, E> Body<Outcome<Vec<T>, E>, StageMeta> for All<T, E>
+impl<T, E, V> Body<Outcome<V, E>, StageMeta> for All<T, E, V>
 where
     T: Send + 'static,
     E: Send + Sync + 'static,
+    V: Send + 'static,
 {
-    fn run(self, _: Option<usize>, claimed: Claimed<Vec<T>, E, Self>, queue: &mut Queue) {
+    fn run(self, _: Option<usize>, claimed: Claimed<V, E, Self>, queue: &mut Queue) {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.collect()));
         let outcome = outcome.unwrap_or_else(|payload| Err(panicked(claimed.meta(), payload)));
         if let Err(unwanted) = claimed.complete(outcome, queue) {
@@ -152,29 +157,33 @@ where
     }
 
     fn discard(self, meta: &StageMeta, _: &mut Queue) {
-        self.0.iter().for_each(|reader| cancel_upstream(meta, reader));
+        self.0
+            .iter()
+            .for_each(|reader| cancel_upstream(meta, reader));
         catch_panic::drop(self);
     }
 }
 
-fn all<T, E>(
+fn all<T, E, V>(
     members: impl IntoIterator<Item = Completable<T, E>>,
     location: &'static Location<'static>,
-) -> Completable<Vec<T>, E>
+    into: fn(Vec<T>) -> V,
+) -> Completable<V, E>
 where
     T: Send + 'static,
     E: Send + Sync + 'static,
+    V: Send + 'static,
 {
     let meta = StageMeta::new(location);
     let readers: Vec<_> = members.into_iter().map(Completable::into_reader).collect();
     if readers.is_empty() {
-        return Completable::of_outcome(Ok(Vec::new()), meta);
+        return Completable::of_outcome(Ok(into(Vec::new())), meta);
     }
     if readers.iter().any(|reader| reader.meta().is_linked()) {
         meta.link();
     }
     let (count, mut queue) = (readers.len(), Queue::new());
-    let reader = promise::stage_of_all(All(readers), count, meta, &mut queue);
+    let reader = promise::stage_of_all(All(readers, into), count, meta, &mut queue);
     queue.run();
     Completable::from_reader(reader)
 }
@@ -192,7 +201,7 @@ where
     type Error = E;
 
     fn all(self, location: &'static Location<'static>) -> Completable<Vec<T>, E> {
-        all(self, location)
+        all(self, location, |values| values)
     }
 }
 
@@ -205,7 +214,7 @@ where
     type Error = E;
 
     fn all(self, location: &'static Location<'static>) -> Completable<Vec<T>, E> {
-        all(self.iter().cloned(), location)
+        all(self.iter().cloned(), location, |values| values)
     }
 }
 
@@ -218,11 +227,9 @@ where
     type Error = E;
 
     fn all(self, location: &'static Location<'static>) -> Completable<[T; N], E> {
-        all(self, location).stage(location, |outcome, _| {
-            super::stage::Next::Done(outcome.map(|values| match values.try_into() {
-                Ok(values) => values,
-                Err(_) => unreachable!("there are as many values as members"),
-            }))
+        all(self, location, |values| match values.try_into() {
+            Ok(values) => values,
+            Err(_) => unreachable!("there are as many values as members"),
         })
     }
 }

@@ -1,23 +1,24 @@
-//! The metadata of a cell: where it was made; and what few have, in a box that is made when it is needed.
+//! The metadata of a cell: where it was made, its name, and what is special about it.
 
 use super::error::{Cause, CompletionError, Origin};
 use crate::task::Name;
 use millpond_raw::once_box::OnceBox;
 use millpond_raw::sync::Mutex;
-use millpond_raw::sync::atomic::{AtomicBool, Ordering};
+use millpond_raw::sync::atomic::{AtomicU8, Ordering};
 use std::fmt;
 use std::panic::Location;
 
+/// Cancelling it cancels what it waits for.
+const LINKED: u8 = 1;
+/// One of its sources is enough.
+const ANY: u8 = 2;
+/// Only the stage below it knows it, and is the end of it.
+const INNER: u8 = 4;
+
 pub(super) struct StageMeta {
     location: &'static Location<'static>,
-    extras: OnceBox<Extras>,
-}
-
-#[derive(Default)]
-struct Extras {
-    name: Mutex<Option<Name>>,
-    is_linked: AtomicBool,
-    waits_for_any: AtomicBool,
+    name: OnceBox<Mutex<Name>>,
+    flags: AtomicU8,
 }
 
 impl StageMeta {
@@ -25,7 +26,8 @@ impl StageMeta {
     pub(super) fn new(location: &'static Location<'static>) -> Self {
         StageMeta {
             location,
-            extras: OnceBox::new(),
+            name: OnceBox::new(),
+            flags: AtomicU8::new(0),
         }
     }
 
@@ -39,8 +41,14 @@ impl StageMeta {
         meta
     }
 
-    fn extras(&self) -> &Extras {
-        self.extras.get_or_init(Extras::default)
+    /// Relaxed: flags are set before a stage is shared, or may come too late.
+    #[inline]
+    fn has(&self, flag: u8) -> bool {
+        self.flags.load(Ordering::Relaxed) & flag != 0
+    }
+
+    fn set(&self, flag: u8) {
+        self.flags.fetch_or(flag, Ordering::Relaxed);
     }
 
     pub(super) fn location(&self) -> &'static Location<'static> {
@@ -48,36 +56,40 @@ impl StageMeta {
     }
 
     pub(super) fn name(&self) -> Option<Name> {
-        self.extras.get()?.name.lock().clone()
+        Some(self.name.get()?.lock().clone())
     }
 
     pub(super) fn set_name(&self, name: Name) {
-        let former = self.extras().name.lock().replace(name);
+        let own = self.name.get_or_init(|| Mutex::new(name.clone()));
+        let former = std::mem::replace(&mut *own.lock(), name);
         drop(former);
     }
 
-    /// Cancelling it cancels what it waits for. Relaxed: it is set before the stage is shared, or may come too late.
     #[inline]
     pub(super) fn is_linked(&self) -> bool {
-        self.extras
-            .get()
-            .is_some_and(|extras| extras.is_linked.load(Ordering::Relaxed))
+        self.has(LINKED)
     }
 
     pub(super) fn link(&self) {
-        self.extras().is_linked.store(true, Ordering::Relaxed);
+        self.set(LINKED);
     }
 
-    /// One of its sources is enough.
     pub(super) fn waits_for_any(&self) -> bool {
-        self.extras
-            .get()
-            .is_some_and(|extras| extras.waits_for_any.load(Ordering::Relaxed))
+        self.has(ANY)
     }
 
     pub(super) fn of_any(self) -> Self {
-        self.extras().waits_for_any.store(true, Ordering::Relaxed);
+        self.set(ANY);
         self
+    }
+
+    #[inline]
+    pub(super) fn is_inner(&self) -> bool {
+        self.has(INNER)
+    }
+
+    pub(super) fn set_inner(&self) {
+        self.set(INNER);
     }
 
     pub(super) fn origin(&self) -> Origin {

@@ -92,7 +92,10 @@ where
         U: Send + 'static,
         F: FnOnce(T) -> U + Send + 'static,
     {
-        self.stage(Location::caller(), on_value(|value, _| Next::Done(Ok(f(value)))))
+        self.stage(
+            Location::caller(),
+            on_value(|value, _| Next::Done(Ok(f(value)))),
+        )
     }
 
     /// Turns the value into another one, or into an error. A failure is passed on, and the closure dropped.
@@ -111,7 +114,10 @@ where
         U: Send + 'static,
         F: FnOnce(T) -> Result<U, E> + Send + 'static,
     {
-        self.stage(Location::caller(), on_value(|value, meta| done(meta, f(value))))
+        self.stage(
+            Location::caller(),
+            on_value(|value, meta| done(meta, f(value))),
+        )
     }
 
     /// Goes on with another completable, which is made from the value. A failure is passed on, and the closure dropped.
@@ -131,7 +137,10 @@ where
         U: Send + 'static,
         F: FnOnce(T) -> Completable<U, E> + Send + 'static,
     {
-        self.stage(Location::caller(), on_value(|value, _| Next::Wait(f(value))))
+        self.stage(
+            Location::caller(),
+            on_value(|value, _| Next::Wait(f(value))),
+        )
     }
 
     /// Turns a failure of any kind into a value. A value is passed on, and the closure dropped.
@@ -149,7 +158,10 @@ where
     where
         F: FnOnce(CompletionError<E>) -> T + Send + 'static,
     {
-        self.stage(Location::caller(), on_failure(|failure| Next::Done(Ok(f(failure)))))
+        self.stage(
+            Location::caller(),
+            on_failure(|failure| Next::Done(Ok(f(failure)))),
+        )
     }
 
     /// Goes on with another completable after a failure of any kind. A value is passed on, and the closure dropped.
@@ -167,7 +179,10 @@ where
     where
         F: FnOnce(CompletionError<E>) -> Completable<T, E> + Send + 'static,
     {
-        self.stage(Location::caller(), on_failure(|failure| Next::Wait(f(failure))))
+        self.stage(
+            Location::caller(),
+            on_failure(|failure| Next::Wait(f(failure))),
+        )
     }
 
     /// Turns a value, or a failure of any kind, into a value.

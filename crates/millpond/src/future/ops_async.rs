@@ -30,7 +30,12 @@ where
         U: Send + 'static,
         F: FnOnce(T) -> U + Send + 'static,
     {
-        self.stage_on(DefaultExecutor, Location::caller(), Outcome::is_ok, on_value(|value, _| Next::Done(Ok(f(value)))))
+        self.stage_on(
+            DefaultExecutor,
+            Location::caller(),
+            Outcome::is_ok,
+            on_value(|value, _| Next::Done(Ok(f(value)))),
+        )
     }
 
     /// As [`map`](Completable::map), but the closure runs on this executor. If that rejects it the stage fails as
@@ -51,7 +56,12 @@ where
         F: FnOnce(T) -> U + Send + 'static,
         X: Executor + Clone + 'static,
     {
-        self.stage_on(executor.clone(), Location::caller(), Outcome::is_ok, on_value(|value, _| Next::Done(Ok(f(value)))))
+        self.stage_on(
+            executor.clone(),
+            Location::caller(),
+            Outcome::is_ok,
+            on_value(|value, _| Next::Done(Ok(f(value)))),
+        )
     }
 
     /// As [`try_map`](Completable::try_map), but the closure runs on the [default executor](DefaultExecutor).
@@ -69,7 +79,12 @@ where
         U: Send + 'static,
         F: FnOnce(T) -> Result<U, E> + Send + 'static,
     {
-        self.stage_on(DefaultExecutor, Location::caller(), Outcome::is_ok, on_value(|value, meta| done(meta, f(value))))
+        self.stage_on(
+            DefaultExecutor,
+            Location::caller(),
+            Outcome::is_ok,
+            on_value(|value, meta| done(meta, f(value))),
+        )
     }
 
     /// As [`try_map`](Completable::try_map), but the closure runs on this executor. If that rejects it the stage fails as
@@ -90,7 +105,12 @@ where
         F: FnOnce(T) -> Result<U, E> + Send + 'static,
         X: Executor + Clone + 'static,
     {
-        self.stage_on(executor.clone(), Location::caller(), Outcome::is_ok, on_value(|value, meta| done(meta, f(value))))
+        self.stage_on(
+            executor.clone(),
+            Location::caller(),
+            Outcome::is_ok,
+            on_value(|value, meta| done(meta, f(value))),
+        )
     }
 
     /// As [`and_then`](Completable::and_then), but the closure runs on the [default executor](DefaultExecutor).
@@ -108,7 +128,12 @@ where
         U: Send + 'static,
         F: FnOnce(T) -> Completable<U, E> + Send + 'static,
     {
-        self.stage_on(DefaultExecutor, Location::caller(), Outcome::is_ok, on_value(|value, _| Next::Wait(f(value))))
+        self.stage_on(
+            DefaultExecutor,
+            Location::caller(),
+            Outcome::is_ok,
+            on_value(|value, _| Next::Wait(f(value))),
+        )
     }
 
     /// As [`and_then`](Completable::and_then), but the closure runs on this executor. If that rejects it the stage fails
@@ -129,7 +154,12 @@ where
         F: FnOnce(T) -> Completable<U, E> + Send + 'static,
         X: Executor + Clone + 'static,
     {
-        self.stage_on(executor.clone(), Location::caller(), Outcome::is_ok, on_value(|value, _| Next::Wait(f(value))))
+        self.stage_on(
+            executor.clone(),
+            Location::caller(),
+            Outcome::is_ok,
+            on_value(|value, _| Next::Wait(f(value))),
+        )
     }
 
     /// As [`recover`](Completable::recover), but the closure runs on the [default executor](DefaultExecutor).
@@ -146,7 +176,12 @@ where
     where
         F: FnOnce(CompletionError<E>) -> T + Send + 'static,
     {
-        self.stage_on(DefaultExecutor, Location::caller(), Outcome::is_err, on_failure(|failure| Next::Done(Ok(f(failure)))))
+        self.stage_on(
+            DefaultExecutor,
+            Location::caller(),
+            Outcome::is_err,
+            on_failure(|failure| Next::Done(Ok(f(failure)))),
+        )
     }
 
     /// As [`recover`](Completable::recover), but the closure runs on this executor. If that rejects it the stage fails as
@@ -166,7 +201,12 @@ where
         F: FnOnce(CompletionError<E>) -> T + Send + 'static,
         X: Executor + Clone + 'static,
     {
-        self.stage_on(executor.clone(), Location::caller(), Outcome::is_err, on_failure(|failure| Next::Done(Ok(f(failure)))))
+        self.stage_on(
+            executor.clone(),
+            Location::caller(),
+            Outcome::is_err,
+            on_failure(|failure| Next::Done(Ok(f(failure)))),
+        )
     }
 
     /// As [`or_else`](Completable::or_else), but the closure runs on the [default executor](DefaultExecutor).
@@ -183,7 +223,12 @@ where
     where
         F: FnOnce(CompletionError<E>) -> Completable<T, E> + Send + 'static,
     {
-        self.stage_on(DefaultExecutor, Location::caller(), Outcome::is_err, on_failure(|failure| Next::Wait(f(failure))))
+        self.stage_on(
+            DefaultExecutor,
+            Location::caller(),
+            Outcome::is_err,
+            on_failure(|failure| Next::Wait(f(failure))),
+        )
     }
 
     /// As [`or_else`](Completable::or_else), but the closure runs on this executor. If that rejects it the stage fails as
@@ -203,7 +248,12 @@ where
         F: FnOnce(CompletionError<E>) -> Completable<T, E> + Send + 'static,
         X: Executor + Clone + 'static,
     {
-        self.stage_on(executor.clone(), Location::caller(), Outcome::is_err, on_failure(|failure| Next::Wait(f(failure))))
+        self.stage_on(
+            executor.clone(),
+            Location::caller(),
+            Outcome::is_err,
+            on_failure(|failure| Next::Wait(f(failure))),
+        )
     }
 
     /// As [`handle`](Completable::handle), but the closure runs on the [default executor](DefaultExecutor).
@@ -221,7 +271,9 @@ where
         U: Send + 'static,
         F: FnOnce(Result<T, CompletionError<E>>) -> U + Send + 'static,
     {
-        self.stage_on(DefaultExecutor, Location::caller(), always, |outcome, _| Next::Done(Ok(f(outcome))))
+        self.stage_on(DefaultExecutor, Location::caller(), always, |outcome, _| {
+            Next::Done(Ok(f(outcome)))
+        })
     }
 
     /// As [`handle`](Completable::handle), but the closure runs on this executor. If that rejects it the stage fails as
@@ -242,7 +294,12 @@ where
         F: FnOnce(Result<T, CompletionError<E>>) -> U + Send + 'static,
         X: Executor + Clone + 'static,
     {
-        self.stage_on(executor.clone(), Location::caller(), always, |outcome, _| Next::Done(Ok(f(outcome))))
+        self.stage_on(
+            executor.clone(),
+            Location::caller(),
+            always,
+            |outcome, _| Next::Done(Ok(f(outcome))),
+        )
     }
 
     /// As [`try_handle`](Completable::try_handle), but the closure runs on the [default executor](DefaultExecutor).
@@ -261,7 +318,12 @@ where
         E2: Send + Sync + 'static,
         F: FnOnce(Result<T, CompletionError<E>>) -> Result<U, E2> + Send + 'static,
     {
-        self.stage_on(DefaultExecutor, Location::caller(), always, |outcome, meta| done(meta, f(outcome)))
+        self.stage_on(
+            DefaultExecutor,
+            Location::caller(),
+            always,
+            |outcome, meta| done(meta, f(outcome)),
+        )
     }
 
     /// As [`try_handle`](Completable::try_handle), but the closure runs on this executor. If that rejects it the stage
@@ -283,7 +345,12 @@ where
         F: FnOnce(Result<T, CompletionError<E>>) -> Result<U, E2> + Send + 'static,
         X: Executor + Clone + 'static,
     {
-        self.stage_on(executor.clone(), Location::caller(), always, |outcome, meta| done(meta, f(outcome)))
+        self.stage_on(
+            executor.clone(),
+            Location::caller(),
+            always,
+            |outcome, meta| done(meta, f(outcome)),
+        )
     }
 
     /// As [`when_complete`](Completable::when_complete), but the closure runs on the [default executor](DefaultExecutor).

@@ -9,6 +9,12 @@ where
     T: Send + 'static,
     E: Send + Sync + 'static,
 {
+    /// Ends with the one stage that is made from it.
+    fn inner(self) -> Self {
+        self.meta().set_inner();
+        self
+    }
+
     /// Both values; complete when both are. If one fails it fails likewise, but not before the other is complete.
     ///
     /// ```
@@ -47,7 +53,7 @@ where
         V: Send + 'static,
         F: FnOnce(T, U) -> V + Send + 'static,
     {
-        self.zip(other).map(|(own, other)| f(own, other))
+        self.zip(other).inner().map(|(own, other)| f(own, other))
     }
 
     /// As [`zip_with`](Completable::zip_with), but the closure runs on the [default executor](super::DefaultExecutor).
@@ -61,7 +67,9 @@ where
         V: Send + 'static,
         F: FnOnce(T, U) -> V + Send + 'static,
     {
-        self.zip(other).map_async(|(own, other)| f(own, other))
+        self.zip(other)
+            .inner()
+            .map_async(|(own, other)| f(own, other))
     }
 
     /// As [`zip_with`](Completable::zip_with), but the closure runs on this executor.
@@ -78,7 +86,9 @@ where
         F: FnOnce(T, U) -> V + Send + 'static,
         X: Executor + Clone + 'static,
     {
-        self.zip(other).map_on(executor, |(own, other)| f(own, other))
+        self.zip(other)
+            .inner()
+            .map_on(executor, |(own, other)| f(own, other))
     }
 
     /// The outcome of the one that is complete first, be it a value or a failure.
@@ -115,7 +125,7 @@ where
         U: Send + 'static,
         F: FnOnce(T) -> U + Send + 'static,
     {
-        self.race(other).map(f)
+        self.race(other).inner().map(f)
     }
 
     /// As [`race_with`](Completable::race_with), but the closure runs on the [default executor](super::DefaultExecutor).
@@ -126,7 +136,7 @@ where
         U: Send + 'static,
         F: FnOnce(T) -> U + Send + 'static,
     {
-        self.race(other).map_async(f)
+        self.race(other).inner().map_async(f)
     }
 
     /// As [`race_with`](Completable::race_with), but the closure runs on this executor.
@@ -137,6 +147,6 @@ where
         F: FnOnce(T) -> U + Send + 'static,
         X: Executor + Clone + 'static,
     {
-        self.race(other).map_on(executor, f)
+        self.race(other).inner().map_on(executor, f)
     }
 }

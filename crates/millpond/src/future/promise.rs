@@ -52,10 +52,7 @@ where
     E: Send + Sync + 'static,
 {
     let (producer, reader) = promise::pair(StageMeta::new(Location::caller()));
-    (
-        Promise { producer },
-        Completable::from_reader(reader),
-    )
+    (Promise { producer }, Completable::from_reader(reader))
 }
 
 impl<T, E> Promise<T, E>

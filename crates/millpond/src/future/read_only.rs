@@ -56,7 +56,7 @@ where
     }
 }
 
-impl<T, E: Send + Sync> fmt::Debug for ReadOnly<T, E> {
+impl<T, E: fmt::Debug + Send + Sync> fmt::Debug for ReadOnly<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("ReadOnly").field(&self.0).finish()
     }

@@ -60,7 +60,9 @@ where
     for member in members {
         if !member.is_complete() {
             member.meta().link();
-            let cancelled = member.meta().error(Cause::Cancelled(CancelReason::Abandoned));
+            let cancelled = member
+                .meta()
+                .error(Cause::Cancelled(CancelReason::Abandoned));
             let mut queue = Queue::new();
             let _ = member.complete(Err(cancelled), &mut queue);
             queue.run();
@@ -87,7 +89,9 @@ fn remove(callbacks: Vec<Completable<()>>) {
 /// ```
 #[doc(alias = "invokeAny")]
 #[track_caller]
-pub fn first_success<T, E>(members: impl IntoIterator<Item = Completable<T, E>>) -> Completable<T, E>
+pub fn first_success<T, E>(
+    members: impl IntoIterator<Item = Completable<T, E>>,
+) -> Completable<T, E>
 where
     T: Send + 'static,
     E: Send + Sync + 'static,
@@ -197,9 +201,7 @@ where
 /// ```
 #[doc(alias = "ExecutorCompletionService")]
 #[track_caller]
-pub fn as_completed<T, E>(
-    members: impl IntoIterator<Item = Completable<T, E>>,
-) -> Completions<T, E>
+pub fn as_completed<T, E>(members: impl IntoIterator<Item = Completable<T, E>>) -> Completions<T, E>
 where
     T: Send + 'static,
     E: Send + Sync + 'static,
@@ -287,10 +289,12 @@ where
             return Poll::Ready(None);
         }
         let waker = context.waker().clone();
-        let (next, unused) = self.arrived.with(|arrived| match arrived.outcomes.pop_front() {
-            Some(next) => (Some(next), Some(waker)),
-            None => (None, arrived.waker.replace(waker)),
-        });
+        let (next, unused) = self
+            .arrived
+            .with(|arrived| match arrived.outcomes.pop_front() {
+                Some(next) => (Some(next), Some(waker)),
+                None => (None, arrived.waker.replace(waker)),
+            });
         millpond_raw::catch_panic::drop_waker(unused);
         match next {
             Some(next) => {
@@ -347,6 +351,8 @@ impl<T, E> Drop for Completions<T, E> {
 
 impl<T, E> fmt::Debug for Completions<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Completions").field("left", &self.left).finish_non_exhaustive()
+        f.debug_struct("Completions")
+            .field("left", &self.left)
+            .finish_non_exhaustive()
     }
 }

@@ -122,9 +122,7 @@ where
             InPlace::Second(inner) => return finish(claimed, relayed(take(inner)), queue),
         };
         let meta = claimed.meta();
-        let next = in_context(context, || {
-            call(meta, || g(take(source), meta), Next::Done)
-        });
+        let next = in_context(context, || call(meta, || g(take(source), meta), Next::Done));
         match next {
             Next::Done(outcome) => finish(claimed, outcome, queue),
             Next::Wait(inner) => {
@@ -224,7 +222,8 @@ where
         let compute = move |meta: &StageMeta| g(source, meta);
         let task = claimed.hold(
             |held| {
-                let (task, handle, _) = Computation::task(held, compute, |f, meta| f(meta), spec, &executor);
+                let (task, handle, _) =
+                    Computation::task(held, compute, |f, meta| f(meta), spec, &executor);
                 (OnExecutor::Computing(Computing(handle)), task)
             },
             queue,
@@ -339,15 +338,20 @@ where
         (task, handle, reclaim)
     }
 
-    fn run(mut self) {
-        let is_reclaimed = REJECTING.with_borrow_mut(|rejecting| match rejecting {
+    /// Gives the closure back, if it was rejected and is wanted.
+    fn give_back(&mut self) -> bool {
+        let wanted = REJECTING.try_with(|rejecting| match &mut *rejecting.borrow_mut() {
             Some(Rejecting::Reclaim(closure)) => {
                 *closure = self.f.take().map(|f| Box::new(f) as Box<dyn Any>);
                 true
             }
             _ => false,
         });
-        if is_reclaimed {
+        wanted.unwrap_or(false)
+    }
+
+    fn run(mut self) {
+        if self.give_back() {
             return;
         }
         let (Some(held), Some(f)) = (self.held.take(), self.f.take()) else {
@@ -408,14 +412,21 @@ where
     }
 }
 
+/// Returns what was set before.
+fn set_rejecting(rejecting: Option<Rejecting>) -> Option<Rejecting> {
+    let mut rejecting = Some(rejecting);
+    let outer = REJECTING.try_with(|own| own.replace(rejecting.take().flatten()));
+    outer.ok().flatten()
+}
+
 type Reclaim<F> = fn(Rejected<Task>) -> Rejected<F>;
 
 fn reclaimer<C: FnOnce() + 'static, F: 'static>(_: &C) -> Reclaim<F> {
     |rejected| {
         let Rejected { task, reason } = rejected.reclaim::<C>();
-        REJECTING.set(Some(Rejecting::Reclaim(None)));
+        let outer = set_rejecting(Some(Rejecting::Reclaim(None)));
         task();
-        let Some(Rejecting::Reclaim(Some(closure))) = REJECTING.take() else {
+        let Some(Rejecting::Reclaim(Some(closure))) = set_rejecting(outer) else {
             panic!("an executor that rejects a task gives that very task back")
         };
         let closure = closure.downcast().expect("the closure of that task");
@@ -437,9 +448,9 @@ fn execute(executor: &impl Executor, task: Task) -> Result<(), Rejected<Task>> {
 #[cold]
 fn reject(rejected: Rejected<Task>) {
     let Rejected { task, reason } = rejected;
-    let outer = REJECTING.replace(Some(Rejecting::Fail(Arc::new(reason))));
+    let outer = set_rejecting(Some(Rejecting::Fail(Arc::new(reason))));
     catch_panic::drop(task);
-    REJECTING.set(outer);
+    drop(set_rejecting(outer));
 }
 
 /// A cell that a task computes on this executor.
@@ -480,19 +491,24 @@ local! {
 }
 
 /// A stage with this metadata does not need its source any more: if it is linked the source is cancelled, and what that
-/// waits for.
+/// waits for. A source that nobody else knows is cancelled in any case.
 pub(super) fn cancel_upstream<T, E>(meta: &StageMeta, source: &ReaderOf<T, E>)
 where
     T: Send + 'static,
     E: Send + Sync + 'static,
 {
-    if !meta.is_linked() || source.is_complete() {
+    let is_linked = meta.is_linked();
+    if source.is_complete() || !(is_linked || source.meta().is_inner()) {
         return;
     }
     let source = source.producer();
     cancel_later(Box::new(move || {
-        source.meta().link();
-        let cancelled = source.meta().error(Cause::Cancelled(CancelReason::Abandoned));
+        if is_linked {
+            source.meta().link();
+        }
+        let cancelled = source
+            .meta()
+            .error(Cause::Cancelled(CancelReason::Abandoned));
         let mut queue = Queue::new();
         let _ = source.complete(Err(cancelled), &mut queue);
         queue.run();

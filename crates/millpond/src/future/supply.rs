@@ -221,7 +221,8 @@ where
         F: FnOnce() -> T + Send + 'static,
         X: Executor + ?Sized,
     {
-        let made = stage::supply::<T, E, F>(&executor, TaskSpec::new(), f, |f, _| Next::Done(Ok(f())));
+        let made =
+            stage::supply::<T, E, F>(&executor, TaskSpec::new(), f, |f, _| Next::Done(Ok(f())));
         Completable::from_reader(made?).forward(self);
         Ok(())
     }

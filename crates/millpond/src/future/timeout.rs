@@ -10,7 +10,7 @@ use super::meta::StageMeta;
 use super::stage::ProducerOf;
 use crate::executor::{Executor, RejectReason, TryExecuteError};
 use crate::task::TaskSpec;
-use crate::time::{Alarm, Clock, Owner, Work, is_timer_thread, run_off_timer};
+use crate::time::{Alarm, Clock, Deadline, Owner, Work, is_timer_thread, run_off_timer};
 use millpond_raw::catch_panic;
 use millpond_raw::promise::{self, Body, Claimed, Queue, Source, Upstream};
 use millpond_raw::sync::Mutex;
@@ -26,6 +26,8 @@ struct Limit<T, E> {
     /// What the cell will be; `None` for a failure as timed out.
     fallback: Mutex<Option<T>>,
     alarm: Mutex<Option<Alarm>>,
+    clock: Clock,
+    deadline: Deadline,
 }
 
 impl<T, E> Limit<T, E>
@@ -33,9 +35,38 @@ where
     T: Send + 'static,
     E: Send + Sync + 'static,
 {
-    fn expire(&self) {
+    /// Sets the alarm.
+    fn arm(self: &Arc<Self>) {
+        match self
+            .clock
+            .alarm(self.deadline, &Waker::from(Arc::clone(self)))
+        {
+            Ok(alarm) => {
+                let former = self.alarm.lock().replace(alarm);
+                drop(former);
+            }
+            Err(_) => {
+                // Nobody would end it.
+                let missing = io::Error::other("the timer's thread could not be started");
+                let reason = RejectReason::SpawnFailed(missing);
+                let cause = Cause::Rejected(Arc::new(reason));
+                self.settle(Err(self.producer.meta().error(cause)));
+            }
+        }
+        if self.producer.is_claimed() {
+            // The observer may have looked for the alarm before.
+            let alarm = self.alarm.lock().take();
+            drop(alarm);
+        }
+    }
+
+    fn expire(self: &Arc<Self>) {
         if self.producer.is_claimed() {
             return;
+        }
+        if !self.deadline.has_passed(self.clock.now()) {
+            // Alarms may fire early: for their owners to look again.
+            return self.arm();
         }
         let fallback = self.fallback.lock().take();
         let outcome = match fallback {
@@ -179,21 +210,17 @@ where
             producer: reader.producer(),
             fallback: Mutex::new(fallback),
             alarm: Mutex::new(None),
+            clock: clock.clone(),
+            deadline,
         });
-        match clock.alarm(deadline, &Waker::from(Arc::clone(&limit))) {
-            Ok(alarm) => *limit.alarm.lock() = Some(alarm),
-            Err(_) => {
-                // Nobody would end it.
-                let missing = io::Error::other("the timer's thread could not be started");
-                let reason = RejectReason::SpawnFailed(missing);
-                let cause = Cause::Rejected(Arc::new(reason));
-                limit.settle(Err(reader.meta().error(cause)));
-                return self;
-            }
-        }
+        limit.arm();
         let source = reader.upstream().to_source();
         let (mut queue, meta) = (Queue::new(), StageMeta::new(Location::caller()));
-        drop(promise::observer(Disarm { limit, source }, meta, &mut queue));
+        drop(promise::observer(
+            Disarm { limit, source },
+            meta,
+            &mut queue,
+        ));
         queue.run();
         self
     }

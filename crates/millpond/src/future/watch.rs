@@ -128,7 +128,11 @@ pub(super) fn register<T, E>(reader: &ReaderOf<T, E>) {
     };
     let mut queue = Queue::new();
     let meta = StageMeta::new(Location::caller());
-    drop(promise::observer(Unlist { source, number }, meta, &mut queue));
+    drop(promise::observer(
+        Unlist { source, number },
+        meta,
+        &mut queue,
+    ));
     queue.run();
 }
 
@@ -200,7 +204,10 @@ where
                 continue;
             }
             let sources = stage.sources(&mut queue);
-            let pending = sources.iter().filter(|source| !source.is_complete()).count();
+            let pending = sources
+                .iter()
+                .filter(|source| !source.is_complete())
+                .count();
             for upstream in sources.into_iter().filter(|source| !source.is_complete()) {
                 if seen.len() + rest.len() >= MAX_EXPLAINED {
                     let _ = write!(text, "\n{:depth$}and so on", "", depth = 2 * depth);
@@ -235,17 +242,24 @@ fn describe(stage: &Source<StageMeta>, outcome: Option<&str>) -> String {
     format!("{origin}, which is pending")
 }
 
-pub(super) fn debug<T, E: Send + Sync>(reader: &ReaderOf<T, E>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+pub(super) fn debug<T, E>(reader: &ReaderOf<T, E>, f: &mut fmt::Formatter<'_>) -> fmt::Result
+where
+    E: fmt::Debug + Send + Sync,
+{
     let mut debug = f.debug_struct("Completable");
     debug.field("origin", &reader.meta().origin());
-    match (reader.is_complete(), reader.get_err().is_some()) {
+    match (reader.is_complete(), reader.get_err()) {
         (false, _) => {
             let mut queue = Queue::new();
             let dependents = reader.upstream().to_source().dependents(&mut queue);
-            debug.field("state", &"not complete").field("dependents", &dependents)
+            debug
+                .field("state", &"not complete")
+                .field("dependents", &dependents)
         }
-        (true, false) => debug.field("state", &"completed normally"),
-        (true, true) => debug.field("state", &"completed exceptionally"),
+        (true, None) => debug.field("state", &"completed normally"),
+        (true, Some(failure)) => debug
+            .field("state", &"completed exceptionally")
+            .field("failure", failure),
     }
     .finish()
 }

@@ -6,7 +6,10 @@ const STACK: usize = 256 * 1024;
 const LENGTH: usize = 1_000_000;
 
 fn on_a_small_stack(f: impl FnOnce() + Send + 'static) {
-    let thread = std::thread::Builder::new().stack_size(STACK).spawn(f).unwrap();
+    let thread = std::thread::Builder::new()
+        .stack_size(STACK)
+        .spawn(f)
+        .unwrap();
     thread.join().unwrap();
 }
 
