@@ -1,3 +1,7 @@
 //! Completable results.
 
+#[path = "../proptest_kit/mod.rs"]
+mod proptest_kit;
+
+mod graphs;
 mod small;

@@ -161,8 +161,9 @@ impl FuturePlayer {
         };
         executor.tasks.refuse(step.place == Place::Rejects);
         let node = self.built(step, &executor);
-        if step.verb.races() && step.place == Place::Queue {
-            // Of Java's race the loser lets go when the function has run (DIFF-20).
+        let is_race = step.verb.races() && step.place == Place::Queue;
+        if is_race || step.verb == Verb::AllOf && step.names.len() == 1 {
+            // Of Java's race the loser lets go when the function has run, and the only one of all is counted twice (DIFF-20).
             self.uncounted.extend(&step.names);
         }
         let made = Made {
