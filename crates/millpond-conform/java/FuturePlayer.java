@@ -213,14 +213,15 @@ final class FuturePlayer implements Plays {
         CompletableFuture<Long> a = node.names.length > 0 ? nodes.get(node.names[0]).future : null;
         CompletableFuture<Long> b = node.names.length > 1 ? nodes.get(node.names[1]).future : null;
         // Ours submits no task to pass a value on (DIFF-23).
-        boolean isPassed = node.verb.equals("exceptionally") && a.isDone() && !a.isCompletedExceptionally()
-                || node.verb.matches("combine|.*-both") && a.isDone() && b.isDone()
-                        && (a.isCompletedExceptionally() || b.isCompletedExceptionally());
+        boolean isPassed = node.verb.matches("combine|.*-both") && a.isDone() && b.isDone()
+                && (a.isCompletedExceptionally() || b.isCompletedExceptionally());
         boolean here = isPassed || node.place.equals("here");
         Executor of = here ? null : node.executor();
-        // The same for the failure that has won a race (DIFF-23).
-        Executor on = !node.verb.endsWith("-either") ? of : task -> {
-            if ((a.isDone() ? a : b).isCompletedExceptionally()) {
+        // The same for the failure that has won a race, and for a value that needs no repair (DIFF-23).
+        boolean isRace = node.verb.endsWith("-either");
+        boolean isRepair = node.verb.equals("exceptionally");
+        Executor on = !isRace && !isRepair ? of : task -> {
+            if ((isRepair || a.isDone() ? a : b).isCompletedExceptionally() == isRace) {
                 task.run();
             } else {
                 of.execute(task);
