@@ -26,7 +26,11 @@ struct Answer {
 
 /// What is known of a mill when it does not answer.
 fn fallback(name: &str, sacks: u32, failure: &CompletionError<&'static str>) -> Answer {
-    let why = if failure.is_timed_out() { "late" } else { failure.error().unwrap_or(&"?") };
+    let why = if failure.is_timed_out() {
+        "late"
+    } else {
+        failure.error().unwrap_or(&"?")
+    };
     Answer {
         text: format!("{name}: the last price was {sacks} sacks ({why})"),
         sacks,
@@ -43,7 +47,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mills = [("north", north, 6), ("south", south, 5), ("west", west, 4)];
     let answers = mills.map(|(name, answer, last)| {
         // Each has its own limit, and its own fallback.
-        let late = if name == "west" { Duration::from_millis(20) } else { Duration::from_secs(60) };
+        let late = if name == "west" {
+            Duration::from_millis(20)
+        } else {
+            Duration::from_secs(60)
+        };
         answer
             .or_timeout(late)
             .map(move |sacks: u32| Answer {

@@ -51,7 +51,11 @@ fn main() {
     }
 
     if let Err(failure) = flour("sand").join() {
-        let what = if failure.is_abandoned() { "abandoned" } else { "something else" };
+        let what = if failure.is_abandoned() {
+            "abandoned"
+        } else {
+            "something else"
+        };
         println!("a callback that was dropped: {what}");
     }
 }

@@ -18,7 +18,9 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()?;
     runtime.block_on(async {
         // A completable is a future. The runtime's thread is free while a pool computes.
         let loaves = Completable::supply_async(|| 7).map(|sacks| sacks * 40);
@@ -37,7 +39,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         // `select!`, `timeout` and the like take it as any other future. Dropping it cancels nothing.
         let (_promise, never) = future::promise::<u32, ()>();
         let late = tokio::time::timeout(Duration::from_millis(10), never).await;
-        println!("one deadline for both: {}", if late.is_err() { "late" } else { "in time" });
+        println!(
+            "one deadline for both: {}",
+            if late.is_err() { "late" } else { "in time" }
+        );
         Ok::<_, Box<dyn Error>>(())
     })
 }

@@ -86,7 +86,10 @@ fn differ(arguments: Arguments) -> Result<bool> {
         println!("{} random scripts from seed {seed}", arguments.count);
     }
     if arguments.futures > 0 {
-        println!("{} random scripts for futures from seed {seed}", arguments.futures);
+        println!(
+            "{} random scripts for futures from seed {seed}",
+            arguments.futures
+        );
     }
     if arguments.show {
         let all = scripts.iter().cloned().chain(random(seed, arguments.count));

@@ -100,9 +100,8 @@ final class FuturePlayer implements Plays {
         } else {
             Node node = new Node(words);
             node.future = make(node);
-            if (node.verb.endsWith("-either") && node.place.equals("queue")
-                    || node.verb.equals("all-of") && node.names.length == 1) {
-                // The loser lets go when the function has run, and the only one is counted twice (DIFF-20).
+            if (node.verb.equals("all-of") && node.names.length == 1) {
+                // The only one is counted twice (DIFF-20).
                 Arrays.stream(node.names).forEach(uncounted::add);
             }
             nodes.put(node.number, node);

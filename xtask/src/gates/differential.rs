@@ -150,7 +150,10 @@ mod tests {
     #[test]
     fn by_default_the_scripts_of_the_gate_run() {
         let all = words(&Scripts::default());
-        assert!(all.contains("--seed 20261105 --count 3000 --futures 2500"), "{all}");
+        assert!(
+            all.contains("--seed 20261105 --count 3000 --futures 2500"),
+            "{all}"
+        );
         assert!(
             all.ends_with("--scripts crates/millpond-conform/scripts"),
             "{all}"

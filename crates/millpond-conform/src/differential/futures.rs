@@ -162,7 +162,9 @@ impl FutureStep {
             word.parse::<Number>()
                 .map_err(|_| format!("`{word}` should be a number"))
         };
-        let (node, rest) = words.split_first().ok_or("a step needs the number of a node")?;
+        let (node, rest) = words
+            .split_first()
+            .ok_or("a step needs the number of a node")?;
         let mut step = FutureStep {
             verb,
             node: number(node)?,
@@ -182,7 +184,9 @@ impl FutureStep {
                 Some(("on", place)) => {
                     let mut all = Place::ALL.iter();
                     let found = all.find(|(_, name)| *name == place);
-                    step.place = found.ok_or_else(|| format!("no place is called `{place}`"))?.0;
+                    step.place = found
+                        .ok_or_else(|| format!("no place is called `{place}`"))?
+                        .0;
                 }
                 _ => return Err(format!("`{word}` belongs to no step of futures")),
             }
@@ -216,7 +220,12 @@ impl fmt::Display for FutureStep {
         match self.verb.shape() {
             Shape::Root | Shape::Act => {}
             Shape::Composed => {
-                write!(f, " of={} to={}", list(&self.names[..1]), list(&self.names[1..]))?;
+                write!(
+                    f,
+                    " of={} to={}",
+                    list(&self.names[..1]),
+                    list(&self.names[1..])
+                )?;
             }
             _ => write!(f, " of={}", list(&self.names))?,
         }

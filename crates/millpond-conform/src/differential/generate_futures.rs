@@ -1,7 +1,7 @@
 //! Random scripts for completable futures.
 //!
 //! A script draws how many nodes it has and how they fail; nodes are made, completed, failed and cancelled in any order. What
-//! a decision rules out is not written: DIFF-19, DIFF-21.
+//! a decision rules out is not written: DIFF-19, DIFF-21, DIFF-24.
 
 use super::decisions;
 use super::futures::{Ancestors, FutureStep, Place, Shape, Verb};
@@ -77,7 +77,14 @@ impl Author {
     fn make(&mut self) -> FutureStep {
         let is_root = self.last == 0 || self.rng.once_in(4);
         let verb = if is_root {
-            [Verb::New, Verb::New, Verb::New, Verb::New, Verb::Completed, Verb::Failed][self.rng.below(6)]
+            [
+                Verb::New,
+                Verb::New,
+                Verb::New,
+                Verb::New,
+                Verb::Completed,
+                Verb::Failed,
+            ][self.rng.below(6)]
         } else {
             let made: Vec<Verb> = Verb::ALL
                 .iter()
@@ -112,6 +119,9 @@ impl Author {
             made.throws = self.rng.once_in(self.throws);
             if self.executors && self.rng.once_in(2) {
                 made.place = Place::ALL[self.rng.below(Place::ALL.len())].0;
+                if verb.races() && made.place == Place::Queue {
+                    made.place = Place::Direct; // DIFF-24
+                }
             }
         }
         made

@@ -254,10 +254,7 @@ mod tests {
         let mut runner = Runner::new(Parrot::new("x", 0), Parrot::new("x", 0));
         let found = runner.run(all, |_| ()).unwrap().found.unwrap();
         let shown = found.to_string();
-        assert!(
-            shown.starts_with("the two agree, but not with"),
-            "{shown}"
-        );
+        assert!(shown.starts_with("the two agree, but not with"), "{shown}");
         assert!(
             shown.contains("   idle-out\n-> submit 1\n   expect size=7\n"),
             "{shown}"

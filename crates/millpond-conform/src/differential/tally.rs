@@ -27,7 +27,18 @@ const WANTED: [&str; 18] = [
 
 /// The same for scripts of completable futures: words that are in their lines.
 const WANTED_OF_FUTURES: [&str; 12] = [
-    "made; ", "yes; ", "no; ", "; ran ", "pending", "null", "~!cancelled", "=!cancelled", "=!timed-out", "~!rejected", "+/", "/deq",
+    "made; ",
+    "yes; ",
+    "no; ",
+    "; ran ",
+    "pending",
+    "null",
+    "~!cancelled",
+    "=!cancelled",
+    "=!timed-out",
+    "~!rejected",
+    "+/",
+    "/deq",
 ];
 
 /// A run of so many scripts sees everything that there is.

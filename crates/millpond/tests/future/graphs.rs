@@ -97,8 +97,17 @@ fn end() -> impl Strategy<Value = End> {
 
 fn kind() -> impl Strategy<Value = Kind> {
     let stages = [
-        Kind::Map, Kind::TryMap, Kind::AndThen, Kind::Recover, Kind::OrElse, Kind::Handle, Kind::WhenComplete,
-        Kind::Zip, Kind::AllOf, Kind::RaceWithNever, Kind::Copy,
+        Kind::Map,
+        Kind::TryMap,
+        Kind::AndThen,
+        Kind::Recover,
+        Kind::OrElse,
+        Kind::Handle,
+        Kind::WhenComplete,
+        Kind::Zip,
+        Kind::AllOf,
+        Kind::RaceWithNever,
+        Kind::Copy,
     ];
     prop_oneof![
         3 => (end(), 0..40_usize).prop_map(|(end, when)| Kind::Root(end, when)),
@@ -109,7 +118,14 @@ fn kind() -> impl Strategy<Value = Kind> {
 
 fn plan() -> impl Strategy<Value = Plan> {
     let place = prop_oneof![Just(Place::Here), Just(Place::Hand), Just(Place::Pool)];
-    let parts = (kind(), 0..8_usize, 0..8_usize, prop::bool::weighted(0.15), place, any::<bool>());
+    let parts = (
+        kind(),
+        0..8_usize,
+        0..8_usize,
+        prop::bool::weighted(0.15),
+        place,
+        any::<bool>(),
+    );
     parts.prop_map(|(kind, one, two, panics, place, runs_a_task)| Plan {
         kind,
         one,
@@ -246,7 +262,9 @@ impl Play<'_> {
                     inner
                 })
             }
-            Kind::Recover => placed!(recover, recover_on, (), move |failure: CompletionError<i64>| {
+            Kind::Recover => placed!(recover, recover_on, (), move |failure: CompletionError<
+                i64,
+            >| {
                 begins();
                 value(ended(Err(&failure)).number() + own)
             }),
@@ -261,16 +279,33 @@ impl Play<'_> {
                 begins();
                 value(ended(outcome.as_ref()).number() + own)
             }),
-            Kind::WhenComplete => placed!(when_complete, when_complete_on, (), move |_: Result<&Value, &CompletionError<i64>>| begins()),
-            Kind::Zip => placed!(zip_with, zip_with_on, (of(two)), move |one: Value, two: Value| {
-                begins();
-                value(one.0 * 3 + two.0)
+            Kind::WhenComplete => placed!(when_complete, when_complete_on, (), move |_: Result<
+                &Value,
+                &CompletionError<i64>,
+            >| {
+                begins()
             }),
-            Kind::AllOf => future::all_of(vec![of(one), of(two)]).map(move |all| value(all[0].0 - all[1].0)),
-            Kind::RaceWithNever => placed!(race_with, race_with_on, (Completable::never()), move |it: Value| {
-                begins();
-                value(it.0 + own)
-            }),
+            Kind::Zip => placed!(
+                zip_with,
+                zip_with_on,
+                (of(two)),
+                move |one: Value, two: Value| {
+                    begins();
+                    value(one.0 * 3 + two.0)
+                }
+            ),
+            Kind::AllOf => {
+                future::all_of(vec![of(one), of(two)]).map(move |all| value(all[0].0 - all[1].0))
+            }
+            Kind::RaceWithNever => placed!(
+                race_with,
+                race_with_on,
+                (Completable::never()),
+                move |it: Value| {
+                    begins();
+                    value(it.0 + own)
+                }
+            ),
             Kind::Copy => of(one).copy(),
         };
         self.nodes.push(node);
@@ -289,7 +324,11 @@ impl Play<'_> {
                 }
                 Kind::Cut(end, when) if is_due(when) => {
                     // A promise of a stage abandons nothing.
-                    let end = if end == End::Abandoned { End::Cancelled } else { end };
+                    let end = if end == End::Abandoned {
+                        End::Cancelled
+                    } else {
+                        end
+                    };
                     self.complete(&self.nodes[index].promise(), end);
                 }
                 _ => {}
@@ -366,9 +405,19 @@ fn play(mut plans: Vec<Plan>) {
     for (index, (end, runs)) in expected.into_iter().enumerate() {
         let found = ended(play.nodes[index].try_get().expect("it is complete"));
         assert_eq!(found, end, "node {index}");
-        assert_eq!(play.runs[index].load(Ordering::Relaxed), runs, "the function of node {index}");
+        assert_eq!(
+            play.runs[index].load(Ordering::Relaxed),
+            runs,
+            "the function of node {index}"
+        );
     }
-    let Play { nodes, promises, drops, pool, .. } = play;
+    let Play {
+        nodes,
+        promises,
+        drops,
+        pool,
+        ..
+    } = play;
     drop((nodes, promises));
     pool.close().unwrap();
     drops.assert_alive(0);

@@ -56,7 +56,8 @@ impl Log {
 
     /// Events of a step in the order of the nodes (DIFF-19).
     fn events(&self) -> String {
-        let mut events = std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut events =
+            std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner));
         events.sort();
         let words: Vec<String> = events.into_iter().map(|(_, text)| text).collect();
         words.join(", ")
@@ -75,14 +76,21 @@ impl Log {
             Cause::Rejected(_) => (Some("rejected"), 0, 0),
             _ => (Some("unexpected"), 0, 0),
         };
-        let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut addresses = self
+            .addresses
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let is_same = number == 0 || *addresses.entry(number).or_insert(address) == address;
         // Java wraps a failure of a stage where it arises, too (DIFF-18).
         let arises_in_stage = number >= THROWN || failure.is_rejected();
         if number >= THROWN && failure.is_propagated() == (number - THROWN == node) {
             return format!("!{number} with the wrong origin");
         }
-        let wrapped = if failure.is_propagated() || arises_in_stage { "~" } else { "" };
+        let wrapped = if failure.is_propagated() || arises_in_stage {
+            "~"
+        } else {
+            ""
+        };
         let other = if is_same { "" } else { " (another one)" };
         match text {
             Some(text) => format!("{wrapped}!{text}"),
@@ -147,7 +155,10 @@ impl FuturePlayer {
         let readings = self.nodes.keys().map(|node| self.reading(*node));
         let readings: Vec<String> = std::iter::once(count).chain(readings).collect();
         let fates = if step.is_none() { "; " } else { "" };
-        Ok(format!("{outcome}; {events}; {fates}{}", readings.join(" ")))
+        Ok(format!(
+            "{outcome}; {events}; {fates}{}",
+            readings.join(" ")
+        ))
     }
 
     fn node(&self, number: Number) -> Node {
@@ -161,9 +172,8 @@ impl FuturePlayer {
         };
         executor.tasks.refuse(step.place == Place::Rejects);
         let node = self.built(step, &executor);
-        let is_race = step.verb.races() && step.place == Place::Queue;
-        if is_race || step.verb == Verb::AllOf && step.names.len() == 1 {
-            // Of Java's race the loser lets go when the function has run, and the only one of all is counted twice (DIFF-20).
+        if step.verb == Verb::AllOf && step.names.len() == 1 {
+            // Java counts the only one twice (DIFF-20).
             self.uncounted.extend(&step.names);
         }
         let made = Made {
@@ -196,7 +206,8 @@ impl FuturePlayer {
                 }
             };
         }
-        let both = move |show: fn(Value, Value) -> String, result: fn(Value, Value) -> Option<i64>| {
+        let both = move |show: fn(Value, Value) -> String,
+                         result: fn(Value, Value) -> Option<i64>| {
             move |one: Value, two: Value| {
                 log.ran(number, &show(one, two));
                 end(result(one, two).and_then(next))
@@ -223,21 +234,35 @@ impl FuturePlayer {
                 };
                 placed!(try_map, try_map_on, (), f)
             }
-            Verb::Apply => placed!(map, map_on, (), single(word, |value| Some(value.unwrap_or(0)))),
+            Verb::Apply => placed!(
+                map,
+                map_on,
+                (),
+                single(word, |value| Some(value.unwrap_or(0)))
+            ),
             Verb::Accept => placed!(map, map_on, (), single(word, |_| None)),
             Verb::Run => placed!(map, map_on, (), single(|_| String::new(), |_| None)),
             Verb::Handle => placed!(handle, handle_on, (), move |outcome: Result<Value, _>| {
                 log.ran(number, &log.outcome(from, outcome.as_ref()));
                 end(next(outcome.map_or(5, |value| value.unwrap_or(0))))
             }),
-            Verb::WhenComplete => placed!(when_complete, when_complete_on, (), move |outcome: Result<&Value, &CompletionError<Failure>>| {
-                log.ran(number, &log.outcome(from, outcome));
-                end(None);
-            }),
-            Verb::Exceptionally => placed!(recover, recover_on, (), move |failure: CompletionError<Failure>| {
-                log.ran(number, &log.failure(from, &failure));
-                end(next(7))
-            }),
+            Verb::WhenComplete => placed!(
+                when_complete,
+                when_complete_on,
+                (),
+                move |outcome: Result<&Value, &CompletionError<Failure>>| {
+                    log.ran(number, &log.outcome(from, outcome));
+                    end(None);
+                }
+            ),
+            Verb::Exceptionally => {
+                placed!(recover, recover_on, (), move |failure: CompletionError<
+                    Failure,
+                >| {
+                    log.ran(number, &log.failure(from, &failure));
+                    end(next(7))
+                })
+            }
             Verb::Compose => {
                 let inner = of(1);
                 placed!(and_then, and_then_on, (), move |value: Value| {
@@ -248,7 +273,9 @@ impl FuturePlayer {
             }
             Verb::ExceptionallyCompose => {
                 let inner = of(1);
-                placed!(or_else, or_else_on, (), move |failure: CompletionError<Failure>| {
+                placed!(or_else, or_else_on, (), move |failure: CompletionError<
+                    Failure,
+                >| {
                     log.ran(number, &log.failure(from, &failure));
                     end(None);
                     inner
@@ -260,7 +287,12 @@ impl FuturePlayer {
             }
             Verb::AcceptBoth => placed!(zip_with, zip_with_on, (of(1)), both(pair, |_, _| None)),
             Verb::RunAfterBoth => {
-                placed!(zip_with, zip_with_on, (of(1)), both(|_, _| String::new(), |_, _| None))
+                placed!(
+                    zip_with,
+                    zip_with_on,
+                    (of(1)),
+                    both(|_, _| String::new(), |_, _| None)
+                )
             }
             Verb::ApplyToEither => {
                 let f = single(word, |value| Some(value.unwrap_or(0)));
@@ -268,7 +300,12 @@ impl FuturePlayer {
             }
             Verb::AcceptEither => placed!(race_with, race_with_on, (of(1)), single(word, |_| None)),
             Verb::RunAfterEither => {
-                placed!(race_with, race_with_on, (of(1)), single(|_| String::new(), |_| None))
+                placed!(
+                    race_with,
+                    race_with_on,
+                    (of(1)),
+                    single(|_| String::new(), |_| None)
+                )
             }
             Verb::Copy => of(0).copy(),
             Verb::Minimal => of(0).read_only().to_completable(),
@@ -315,7 +352,11 @@ impl FuturePlayer {
     }
 
     fn reading(&self, number: Number) -> String {
-        let Made { node, step, executor } = &self.nodes[&number];
+        let Made {
+            node,
+            step,
+            executor,
+        } = &self.nodes[&number];
         let mut state = match node.try_get() {
             None => "pending".to_owned(),
             Some(outcome) => self.log.outcome(number, outcome),
@@ -334,7 +375,11 @@ impl FuturePlayer {
             (node.is_failed(), 'e'),
             (executor.tasks.waiting() > 0, 'q'),
         ];
-        let flags: String = flags.iter().filter(|(is, _)| *is).map(|(_, flag)| flag).collect();
+        let flags: String = flags
+            .iter()
+            .filter(|(is, _)| *is)
+            .map(|(_, flag)| flag)
+            .collect();
         let dependents = if self.uncounted.contains(&number) {
             "*".to_owned()
         } else {
@@ -342,7 +387,9 @@ impl FuturePlayer {
         };
         let now = match node.clone().get_now_or(Some(-1)) {
             Ok(value) => word(value),
-            Err(failure) if failure.is_cancelled() && !failure.is_propagated() => "cancellation".into(),
+            Err(failure) if failure.is_cancelled() && !failure.is_propagated() => {
+                "cancellation".into()
+            }
             Err(_) => "completion".into(),
         };
         format!("{number}={state}/{flags}/{dependents}/{now}")
