@@ -1,9 +1,9 @@
 //! Reads scripts, and says what is wrong with one and where.
 
+use super::futures::FutureStep;
 use super::script::{
     Computation, Flavor, ForkJoinSetup, Number, Policy, PoolSetup, Script, Setup, Step, Submission,
 };
-use super::futures::FutureStep;
 use super::tree;
 use std::fmt;
 use std::str::FromStr;

@@ -202,7 +202,11 @@ pub(super) const PARTS: &[Part] = &[
                 };
                 differential::run(workspace, step, &scripts)
             },
-            |seed| format!("cargo xtask differential --seed {seed} --count {SCRIPTS} --futures {SCRIPTS}"),
+            |seed| {
+                format!(
+                    "cargo xtask differential --seed {seed} --count {SCRIPTS} --futures {SCRIPTS}"
+                )
+            },
         ),
         keep: "as a script in crates/millpond-conform/scripts",
     },
