@@ -8,11 +8,12 @@ use millpond::future::{self, Cause, Completable, CompletionError, Promise};
 use millpond::pool::ThreadPool;
 use millpond::preset;
 use millpond::time::ManualClock;
+use millpond_raw::sync::atomic::{AtomicUsize, Ordering};
+use millpond_raw::sync::thread;
 use millpond_testkit::{DropCount, DropToken, ManualExecutor};
 use proptest::prelude::*;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const LATE: Duration = Duration::from_secs(60);
@@ -398,7 +399,7 @@ fn play(mut plans: Vec<Plan>) {
     play.clock.advance(LATE);
     while !play.nodes.iter().all(Completable::is_complete) {
         if play.hand.run_all() == 0 {
-            std::thread::yield_now();
+            thread::yield_now();
         }
     }
     let expected = evaluate(&plans);
