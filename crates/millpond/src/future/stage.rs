@@ -56,6 +56,18 @@ pub(super) fn panicked<E>(
     meta.error(Cause::Panicked(StagePanic::new(Panic::new(payload))))
 }
 
+/// Runs something of the user's: clones of values, and destructors.
+pub(super) fn contain<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
+    user_code::check(Kind::Closure);
+    catch_unwind(AssertUnwindSafe(f))
+}
+
+/// Collects the outcome of a stage from its sources.
+#[inline]
+pub(super) fn gather<T, E>(meta: &StageMeta, f: impl FnOnce() -> Outcome<T, E>) -> Outcome<T, E> {
+    contain(f).unwrap_or_else(|payload| Err(panicked(meta, payload)))
+}
+
 /// Runs `f` in the context of the thread that has made the stage.
 #[inline]
 fn in_context<R>(context: Option<Box<dyn Surround>>, f: impl FnOnce() -> R) -> R {
@@ -204,7 +216,7 @@ where
             OnExecutor::Computing(_) => return,
         };
         let meta = claimed.meta();
-        let source = match catch_unwind(AssertUnwindSafe(|| take(source))) {
+        let source = match contain(|| take(source)) {
             Ok(outcome) => outcome,
             Err(payload) => {
                 catch_panic::drop(g);
