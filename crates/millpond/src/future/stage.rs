@@ -478,6 +478,9 @@ where
     F: Send + 'static,
 {
     let (mut queue, meta) = (Queue::new(), StageMeta::new(spec.location()));
+    if let Some(name) = spec.shared_name() {
+        meta.set_name(name);
+    }
     let (reader, (task, reclaim)) = promise::held(
         meta,
         |held| {
