@@ -500,9 +500,11 @@ pub(super) fn rejected<E>(meta: &StageMeta, reason: RejectReason) -> super::Comp
     meta.error(Cause::Rejected(Arc::new(reason)))
 }
 
+type Job = Box<dyn FnOnce()>;
+
 local! {
     /// What is to be cancelled next, if this thread cancels a linked chain: a loop, not a recursion.
-    static CANCELLING: RefCell<Option<Vec<Box<dyn FnOnce()>>>> = RefCell::new(None);
+    static CANCELLING: RefCell<Option<Vec<Job>>> = RefCell::new(None);
 }
 
 /// A stage with this metadata does not need its source any more: if it is linked the source is cancelled, and what that
@@ -531,7 +533,7 @@ where
 }
 
 #[cold]
-fn cancel_later(job: Box<dyn FnOnce()>) {
+fn cancel_later(job: Job) {
     let mut first = Some(job);
     let _ = CANCELLING.try_with(|jobs| match &mut *jobs.borrow_mut() {
         Some(jobs) => jobs.extend(first.take()),

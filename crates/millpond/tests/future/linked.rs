@@ -63,7 +63,7 @@ fn cancelling_a_plain_chain_leaves_its_source_alone() {
 fn cancelling_drops_the_closure_of_a_task_that_waits_in_a_queue() {
     let pool = preset::single("mill").build().unwrap();
     let (go, may_go) = mpsc::channel::<()>();
-    pool.execute(move || drop(may_go.recv())).unwrap();
+    pool.execute(move || for () in may_go {}).unwrap();
     let owned = Arc::new(());
     let own = Arc::clone(&owned);
     let made = Completable::supply_on(&pool, move || drop(own)).unwrap();
@@ -123,7 +123,7 @@ fn a_stage_on_an_executor_has_the_deadline_of_the_code_that_made_it() {
 fn a_task_that_its_pool_drops_fails_its_stage_with_the_reason() {
     let pool = preset::single("mill").build().unwrap();
     let (go, may_go) = mpsc::channel::<()>();
-    pool.execute(move || drop(may_go.recv())).unwrap();
+    pool.execute(move || for () in may_go {}).unwrap();
     let made = Completable::supply_on(&pool, || 7).unwrap();
     let stage = Completable::<_, ()>::completed(1).map_on(&pool, |value| value + 1);
     drop(pool.shutdown_now());

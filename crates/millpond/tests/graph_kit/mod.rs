@@ -31,7 +31,7 @@ pub(crate) enum Out {
     Panicked,
     Cancelled,
     Abandoned,
-    TimedOut,
+    Late,
 }
 
 impl Out {
@@ -48,7 +48,7 @@ impl Out {
             Cause::Panicked(_) => Out::Panicked,
             Cause::Cancelled(_) => Out::Cancelled,
             Cause::Abandoned => Out::Abandoned,
-            Cause::TimedOut => Out::TimedOut,
+            Cause::TimedOut => Out::Late,
             other => panic!("no node ends so: {other:?}"),
         }
     }
@@ -61,7 +61,7 @@ impl Out {
             Out::Panicked => 1_000_001,
             Out::Cancelled => 1_000_003,
             Out::Abandoned => 1_000_005,
-            Out::TimedOut => 1_000_007,
+            Out::Late => 1_000_007,
         }
     }
 }
@@ -114,7 +114,7 @@ impl Graph {
                 4 => Out::Failed(number),
                 5 => Out::Cancelled,
                 6 => Out::Abandoned,
-                _ => Out::TimedOut,
+                _ => Out::Late,
             };
             let node = match kind % 20 {
                 _ if own == 0 => Node::Source(source),
@@ -209,13 +209,15 @@ pub(crate) fn evaluate(graph: &Graph, in_order: bool) -> Vec<Option<Allowed>> {
                 let time = time.max(created);
                 match cancelled {
                     Some(when) if in_order && when < time => {
-                        drop(allowed.insert((when, Out::Cancelled)))
+                        allowed.insert((when, Out::Cancelled));
                     }
                     Some(when) if !in_order => {
                         allowed.insert((when, Out::Cancelled));
                         allowed.insert((time, out));
                     }
-                    _ => drop(allowed.insert((time, out))),
+                    _ => {
+                        allowed.insert((time, out));
+                    }
                 }
             }
             allowed
@@ -358,7 +360,7 @@ impl End {
 const MINUTE: Duration = Duration::from_secs(60);
 
 fn source(out: Out) -> (Stage, End) {
-    if out == Out::TimedOut {
+    if out == Out::Late {
         let clock = ManualClock::new();
         let stage = Stage::never().or_timeout_by(&clock.clock(), MINUTE);
         return (stage, End::At(clock));
