@@ -58,7 +58,7 @@ fn end_both(one: &Source, other: &Source, swapped: bool) {
     if swapped {
         order.reverse();
     }
-    order.map(Source::now);
+    order.into_iter().for_each(Source::now);
 }
 
 /// Holds: CompletableFutureTest.testThenCombine_normalCompletion

@@ -1,6 +1,11 @@
 //! Stages in their three forms, and sources that are completed before or after the stage is made.
 
-#![allow(dead_code, reason = "each test uses some of it")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "each test uses some of it"
+)]
 
 use millpond::executor::ThreadPerTask;
 use millpond::future::{self, Completable, CompletionError, Promise};

@@ -59,6 +59,9 @@ pub(super) struct Header {
     pub(super) link: Link,
 }
 
+/// Is shown the sources of a body.
+pub(super) type Visitor<'a> = dyn FnMut(NonNull<Header>) + 'a;
+
 /// Functions of the types of a cell. The caller owns what they consume: a claimed body, or the last reference.
 pub(super) struct Table {
     /// Runs a body that the caller has claimed, with a reference to the memory.
@@ -66,7 +69,7 @@ pub(super) struct Table {
     /// Drops a body that the caller has claimed.
     pub(super) discard: unsafe fn(NonNull<Header>, &mut Queue),
     /// Shows the sources of a body that the caller peeks into.
-    pub(super) visit: unsafe fn(NonNull<Header>, &mut dyn FnMut(NonNull<Header>)),
+    pub(super) visit: unsafe fn(NonNull<Header>, &mut Visitor<'_>),
     /// Frees a cell without references.
     pub(super) free: unsafe fn(NonNull<Header>),
 }
@@ -220,7 +223,7 @@ where
 /// # Safety
 ///
 /// PROMISE-3, PROMISE-5: the caller peeks into the body of a cell of these types.
-unsafe fn visit<V, M, B>(cell: NonNull<Header>, see: &mut dyn FnMut(NonNull<Header>))
+unsafe fn visit<V, M, B>(cell: NonNull<Header>, see: &mut Visitor<'_>)
 where
     B: Body<V, M>,
 {

@@ -90,12 +90,11 @@ pub(super) unsafe fn attach(source: NonNull<Header>, link: NonNull<Link>, queue:
     while newest != closed() {
         // SAFETY: PROMISE-4 - the caller's, until it is in the list.
         unsafe { set_next(link, newest) };
-        // [V-list] [V-value]
         let pushed = source.head.compare_exchange_weak(
             newest,
             link.as_ptr(),
-            Ordering::Release,
-            Ordering::Acquire,
+            Ordering::Release, // [V-list]
+            Ordering::Acquire, // [V-value]
         );
         match pushed {
             Ok(_) => return,
@@ -198,7 +197,12 @@ unsafe fn run_any(cell: NonNull<Header>, from: Option<usize>, queue: &mut Queue)
 /// One link of a group is in no list or queue any more. Returns whether it was the last.
 fn count_down(group: &Group) -> bool {
     // [V-all]
-    group.left.fetch_sub(1, Ordering::AcqRel) == 1
+    if group.left.fetch_sub(1, Ordering::Release) != 1 {
+        return false;
+    }
+    // [V-all]
+    let _ = group.left.load(Ordering::Acquire);
+    true
 }
 
 /// One link in the list of this source is dead.
@@ -223,12 +227,11 @@ pub(super) fn sweep(source: &Header, queue: &mut Queue) -> u32 {
         if newest == closed() {
             return 0;
         }
-        // [V-list] [V-value]
         let taken = source.head.compare_exchange_weak(
             newest,
             core::ptr::null_mut(),
-            Ordering::AcqRel,
-            Ordering::Acquire,
+            Ordering::Acquire, // [V-list]
+            Ordering::Acquire, // [V-value]
         );
         match taken {
             Ok(_) => break,
@@ -280,12 +283,11 @@ unsafe fn put_back(
     while others != closed() {
         // SAFETY: PROMISE-4 - by contract.
         unsafe { set_next(oldest, others) };
-        // [V-list] [V-value]
         let pushed = source.head.compare_exchange_weak(
             others,
             newest.as_ptr(),
-            Ordering::Release,
-            Ordering::Acquire,
+            Ordering::Release, // [V-list]
+            Ordering::Acquire, // [V-value]
         );
         match pushed {
             Ok(_) => return,

@@ -31,10 +31,16 @@ pub trait Body<V, M>: Send + Sized + 'static {
     }
 }
 
+/// Borrows a cell with this metadata.
+type Shows<'a, M> = PhantomData<(&'a (), fn() -> M)>;
+
+/// Takes values, and shows metadata.
+type Takes<V, M> = PhantomData<(fn(V), fn() -> M)>;
+
 /// A source, as a body shows it.
 pub struct Upstream<'a, M> {
     cell: NonNull<Header>,
-    _of: PhantomData<(&'a (), fn() -> M)>,
+    _of: Shows<'a, M>,
 }
 
 impl<M> Upstream<'_, M> {
@@ -207,7 +213,7 @@ impl<V, M> fmt::Debug for Reader<V, M> {
 /// Completes a cell; sees nothing of its value.
 pub struct Producer<V, M> {
     cell: NonNull<Header>,
-    _of: PhantomData<(fn(V), fn() -> M)>,
+    _of: Takes<V, M>,
 }
 
 // SAFETY: PROMISE-2 - values go in, from one thread.

@@ -107,14 +107,12 @@ impl Word {
         Seen(self.0.fetch_sub(unit, Ordering::AcqRel))
     }
 
-    /// Gives the sole reader back, and says that there is no value.
+    /// Gives the sole reader back, and says that there is no value. The caller has just moved it out, so TAKEN is clear.
     #[inline]
     pub(super) fn take(&self) -> Seen {
-        // TAKEN is clear: the caller is the sole reader, and has just read the value. [V-count]
-        Seen(
-            self.0
-                .fetch_add(TAKEN.wrapping_sub(READER), Ordering::AcqRel),
-        )
+        let change = TAKEN.wrapping_sub(READER);
+        // [V-count]
+        Seen(self.0.fetch_add(change, Ordering::AcqRel))
     }
 
     /// Replaces what was seen.
@@ -126,10 +124,9 @@ impl Word {
     pub(super) fn replace(&self, seen: Seen, next: impl FnOnce(u64) -> u64) -> Result<(), Seen> {
         let next = next(seen.0);
         // [V-body] [V-count]
-        let done = self
-            .0
-            .compare_exchange_weak(seen.0, next, Ordering::AcqRel, Ordering::Acquire);
-        done.map(drop).map_err(Seen)
+        let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+        let replaced = self.0.compare_exchange_weak(seen.0, next, success, failure);
+        replaced.map(drop).map_err(Seen)
     }
 }
 
@@ -153,5 +150,22 @@ mod tests {
         let seen = word.load();
         assert_eq!((seen.readers(), seen.memory()), (0, 4));
         assert!(seen.has(TAKEN));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_reader_too_many_ends_the_process() {
+        use crate::fork::{Child, run_in_child};
+        for unit in [READER, MEMORY] {
+            let add = move |count: u64| {
+                let word = Word(AtomicU64::new(count * unit));
+                word.add(unit);
+                7
+            };
+            let below = run_in_child(30, || add(MOST - 1)).unwrap();
+            assert_eq!(below, Child::Exited(7));
+            let above = run_in_child(30, || add(MOST)).unwrap();
+            assert_eq!(above, Child::Killed(libc::SIGABRT));
+        }
     }
 }

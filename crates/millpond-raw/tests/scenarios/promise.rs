@@ -256,9 +256,10 @@ pub(crate) fn of_two_sources_one_claims_the_body() {
     assert_eq!(probe.others(), 0);
 }
 
-type Pair = (Producer<Whole, ()>, Producer<Whole, ()>);
+type Writers = (Producer<Whole, ()>, Producer<Whole, ()>);
+type Readers = (Reader<Whole, ()>, Reader<Whole, ()>);
 
-fn two() -> (Pair, (Reader<Whole, ()>, Reader<Whole, ()>)) {
+fn two() -> (Writers, Readers) {
     let ((one, first), (other, second)) = (promise::pair(()), promise::pair(()));
     ((one, other), (first, second))
 }

@@ -309,7 +309,7 @@ impl<E> CompletionError<E> {
     /// use millpond::future::Completable;
     /// use std::panic::{AssertUnwindSafe, catch_unwind};
     ///
-    /// let flour = Completable::completed(7).map(|_: u32| -> u32 { panic!("the dam broke") });
+    /// let flour = Completable::<u32, ()>::completed(7).map(|_| -> u32 { panic!("the dam broke") });
     /// let error = flour.join().unwrap_err();
     /// let payload = catch_unwind(AssertUnwindSafe(|| error.resume())).unwrap_err();
     /// assert_eq!(payload.downcast_ref(), Some(&"the dam broke"));

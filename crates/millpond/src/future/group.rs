@@ -3,10 +3,10 @@
 use super::completable::Completable;
 use super::error::Outcome;
 use super::meta::StageMeta;
-use super::stage::{ReaderOf, cancel_upstream, panicked, relayed, take};
+use super::stage::{ReaderOf, cancel_upstream, gather, relayed, take};
 use millpond_raw::catch_panic;
 use millpond_raw::promise::{self, Body, Queue, Upstream};
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::Location;
 
 type Claimed<T, E, B> = promise::Claimed<Outcome<T, E>, StageMeta, B>;
 
@@ -68,8 +68,7 @@ where
     let mut readers: Vec<_> = members.into_iter().map(Completable::into_reader).collect();
     if let Some(first) = readers.iter().position(|reader| reader.is_complete()) {
         let first = readers.swap_remove(first);
-        let outcome = catch_unwind(AssertUnwindSafe(|| relayed(take(first))));
-        let outcome = outcome.unwrap_or_else(|payload| Err(panicked(&meta, payload)));
+        let outcome = gather(&meta, || relayed(take(first)));
         return Completable::of_outcome(outcome, meta);
     }
     if readers.is_empty() {
@@ -98,8 +97,7 @@ where
             return;
         };
         let first = readers.swap_remove(first);
-        let outcome = catch_unwind(AssertUnwindSafe(|| relayed(take(first))));
-        let outcome = outcome.unwrap_or_else(|payload| Err(panicked(claimed.meta(), payload)));
+        let outcome = gather(claimed.meta(), || relayed(take(first)));
         if let Err(unwanted) = claimed.complete(outcome, queue) {
             catch_panic::drop(unwanted);
         }
@@ -145,8 +143,7 @@ where
     V: Send + 'static,
 {
     fn run(self, _: Option<usize>, claimed: Claimed<V, E, Self>, queue: &mut Queue) {
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.collect()));
-        let outcome = outcome.unwrap_or_else(|payload| Err(panicked(claimed.meta(), payload)));
+        let outcome = gather(claimed.meta(), || self.collect());
         if let Err(unwanted) = claimed.complete(outcome, queue) {
             catch_panic::drop(unwanted);
         }
@@ -245,12 +242,11 @@ macro_rules! tuples {
             $($type: Send + 'static,)*
         {
             fn run(self, _: Option<usize>, claimed: Claimed<($($type,)*), E, Self>, queue: &mut Queue) {
-                let outcome = catch_unwind(AssertUnwindSafe(|| {
+                let outcome = gather(claimed.meta(), || {
                     let Tuple(($($reader,)*)) = self;
                     $(let $reader = relayed(take($reader));)*
                     Ok(($($reader?,)*))
-                }));
-                let outcome = outcome.unwrap_or_else(|payload| Err(panicked(claimed.meta(), payload)));
+                });
                 if let Err(unwanted) = claimed.complete(outcome, queue) {
                     catch_panic::drop(unwanted);
                 }

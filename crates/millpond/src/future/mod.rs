@@ -93,5 +93,5 @@ pub use error::{Cause, CompletionError, Loop, Origin, StagePanic};
 pub use group::{Group, all_of, any_of};
 pub use promise::{Promise, promise};
 pub use read_only::ReadOnly;
-pub use select::{Completions, as_completed, first_success, try_all_of};
+pub use select::{Completions, Numbered, as_completed, first_success, try_all_of};
 pub use watch::{PendingStage, pending};

@@ -5,7 +5,7 @@
 //! with members that are never complete.
 
 use super::completable::{Completable, discard};
-use super::error::{Cause, Outcome};
+use super::error::{Cause, CompletionError, Outcome};
 use super::meta::StageMeta;
 use super::promise::{Promise, promise};
 use super::stage::{ProducerOf, relayed};
@@ -232,8 +232,11 @@ where
     }
 }
 
+/// The number of a member, and its outcome.
+pub type Numbered<T, E> = (usize, Result<T, CompletionError<E>>);
+
 struct Arrived<T, E> {
-    outcomes: VecDeque<(usize, Outcome<T, E>)>,
+    outcomes: VecDeque<Numbered<T, E>>,
     waker: Option<Waker>,
 }
 
@@ -254,7 +257,7 @@ where
     E: Send + Sync + 'static,
 {
     /// The next outcome, if it is there.
-    pub fn try_next(&mut self) -> Option<(usize, Outcome<T, E>)> {
+    pub fn try_next(&mut self) -> Option<Numbered<T, E>> {
         let next = self.arrived.with(|arrived| arrived.outcomes.pop_front());
         self.left -= usize::from(next.is_some());
         next
@@ -265,7 +268,7 @@ where
     /// # Errors
     ///
     /// The caller, itself a task, was interrupted.
-    pub fn wait_next(&mut self) -> Result<Option<(usize, Outcome<T, E>)>, Interrupted> {
+    pub fn wait_next(&mut self) -> Result<Option<Numbered<T, E>>, Interrupted> {
         if self.left == 0 {
             return Ok(None);
         }
@@ -284,7 +287,7 @@ where
     }
 
     /// As a stream is polled.
-    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<(usize, Outcome<T, E>)>> {
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Numbered<T, E>>> {
         if self.left == 0 {
             return Poll::Ready(None);
         }
@@ -315,7 +318,7 @@ where
     /// let all = async { while let Some((_, outcome)) = flour.next_async().await { assert!(outcome.is_ok()) } };
     /// # assert!(pin!(all).poll(&mut Context::from_waker(Waker::noop())).is_ready());
     /// ```
-    pub async fn next_async(&mut self) -> Option<(usize, Outcome<T, E>)> {
+    pub async fn next_async(&mut self) -> Option<Numbered<T, E>> {
         poll_fn(|context| self.poll_next(context)).await
     }
 }
@@ -326,7 +329,7 @@ where
     T: Send + 'static,
     E: Send + Sync + 'static,
 {
-    type Item = (usize, Outcome<T, E>);
+    type Item = Numbered<T, E>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match self.wait_next() {

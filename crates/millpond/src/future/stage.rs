@@ -56,6 +56,18 @@ pub(super) fn panicked<E>(
     meta.error(Cause::Panicked(StagePanic::new(Panic::new(payload))))
 }
 
+/// Runs something of the user's: clones of values, and destructors.
+pub(super) fn contain<R>(f: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
+    user_code::check(Kind::Closure);
+    catch_unwind(AssertUnwindSafe(f))
+}
+
+/// Collects the outcome of a stage from its sources.
+#[inline]
+pub(super) fn gather<T, E>(meta: &StageMeta, f: impl FnOnce() -> Outcome<T, E>) -> Outcome<T, E> {
+    contain(f).unwrap_or_else(|payload| Err(panicked(meta, payload)))
+}
+
 /// Runs `f` in the context of the thread that has made the stage.
 #[inline]
 fn in_context<R>(context: Option<Box<dyn Surround>>, f: impl FnOnce() -> R) -> R {
@@ -204,7 +216,7 @@ where
             OnExecutor::Computing(_) => return,
         };
         let meta = claimed.meta();
-        let source = match catch_unwind(AssertUnwindSafe(|| take(source))) {
+        let source = match contain(|| take(source)) {
             Ok(outcome) => outcome,
             Err(payload) => {
                 catch_panic::drop(g);
@@ -466,6 +478,9 @@ where
     F: Send + 'static,
 {
     let (mut queue, meta) = (Queue::new(), StageMeta::new(spec.location()));
+    if let Some(name) = spec.shared_name() {
+        meta.set_name(name);
+    }
     let (reader, (task, reclaim)) = promise::held(
         meta,
         |held| {
@@ -485,9 +500,11 @@ pub(super) fn rejected<E>(meta: &StageMeta, reason: RejectReason) -> super::Comp
     meta.error(Cause::Rejected(Arc::new(reason)))
 }
 
+type Job = Box<dyn FnOnce()>;
+
 local! {
     /// What is to be cancelled next, if this thread cancels a linked chain: a loop, not a recursion.
-    static CANCELLING: RefCell<Option<Vec<Box<dyn FnOnce()>>>> = RefCell::new(None);
+    static CANCELLING: RefCell<Option<Vec<Job>>> = RefCell::new(None);
 }
 
 /// A stage with this metadata does not need its source any more: if it is linked the source is cancelled, and what that
@@ -516,7 +533,7 @@ where
 }
 
 #[cold]
-fn cancel_later(job: Box<dyn FnOnce()>) {
+fn cancel_later(job: Job) {
     let mut first = Some(job);
     let _ = CANCELLING.try_with(|jobs| match &mut *jobs.borrow_mut() {
         Some(jobs) => jobs.extend(first.take()),
