@@ -41,3 +41,8 @@ struct ForkJoin;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/guide/from-java.md")]
 struct FromJava;
+
+/// Results that are composed.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guide/completable.md")]
+struct Completables;

@@ -12,14 +12,16 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use millpond_conform::differential::java::{self, Java};
 use millpond_conform::differential::script::Script;
-use millpond_conform::differential::{Ours, Runner, Source, Tally, decisions, generate};
+use millpond_conform::differential::{
+    Ours, Runner, Source, Tally, decisions, generate, generate_futures,
+};
 use millpond_conform::kit::delays;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Plays scripts on Java's ThreadPoolExecutor and on our ThreadPool, and compares the logs.
+/// Plays scripts on Java's pools and futures and on ours, and compares the logs.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Where the random scripts begin
@@ -28,6 +30,9 @@ struct Arguments {
     /// How many random scripts
     #[arg(long, default_value_t = 0)]
     count: u64,
+    /// How many random scripts for completable futures
+    #[arg(long, default_value_t = 0)]
+    futures: u64,
     /// A script, or a folder of scripts (*.txt)
     #[arg(long, value_name = "PATH")]
     scripts: Vec<PathBuf>,
@@ -57,15 +62,19 @@ fn differ(arguments: Arguments) -> Result<bool> {
     }
     let scripts = written(&arguments.scripts)?;
     let seed = arguments.seed;
-    let total = scripts.len() as u64 + arguments.count;
+    let total = scripts.len() as u64 + arguments.count + arguments.futures;
     if total == 0 {
-        bail!("there is nothing to play: say --count N or --scripts PATH");
+        bail!("there is nothing to play: say --count N, --futures N or --scripts PATH");
     }
     let random = |seed: u64, count: u64| {
-        (0..count).map(move |index| {
+        let of_pools = (0..count).map(move |index| {
             let seed = generate::seed_of(seed, index);
             (Source::Seed(seed), generate::script(seed))
-        })
+        });
+        of_pools.chain((0..arguments.futures).map(move |index| {
+            let seed = generate::seed_of(seed, index);
+            (Source::Futures(seed), generate_futures::script(seed))
+        }))
     };
     let classes = classes()?;
     java::compile(&classes)?;
@@ -75,6 +84,12 @@ fn differ(arguments: Arguments) -> Result<bool> {
     println!("{} written scripts", scripts.len());
     if arguments.count > 0 {
         println!("{} random scripts from seed {seed}", arguments.count);
+    }
+    if arguments.futures > 0 {
+        println!(
+            "{} random scripts for futures from seed {seed}",
+            arguments.futures
+        );
     }
     if arguments.show {
         let all = scripts.iter().cloned().chain(random(seed, arguments.count));
@@ -97,7 +112,7 @@ fn differ(arguments: Arguments) -> Result<bool> {
         );
         return Ok(false);
     }
-    println!("both pools agree");
+    println!("both agree");
     Ok(true)
 }
 

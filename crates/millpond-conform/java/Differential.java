@@ -32,8 +32,8 @@ final class Differential {
         boolean skips = false;
         for (String step = in.readLine(); step != null; step = in.readLine()) {
             if (player == null) {
-                boolean isForkJoin = step.startsWith("fork-join");
-                player = isForkJoin ? new ForkJoinPlayer(patience) : new Player(patience);
+                player = step.startsWith("fork-join") ? new ForkJoinPlayer(patience)
+                        : step.equals("futures") ? new FuturePlayer() : new Player(patience);
             }
             if (!skips) {
                 String line = answer(player, step);

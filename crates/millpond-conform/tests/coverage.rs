@@ -6,12 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Title and name of each page of rows.
-const PAGES: [(&str, &str); 5] = [
+const PAGES: [(&str, &str); 6] = [
     ("Task handles", "task-handle"),
     ("Blocking queues", "queues"),
     ("Thread pool and executor service", "thread-pool"),
     ("Scheduled executor", "scheduled"),
     ("Fork-join", "fork-join"),
+    ("Completable futures", "completable"),
 ];
 
 /// The rows of these classes are held only by tests of this implementation.

@@ -14,6 +14,7 @@
 //! | [`recycle`] | a box with recycled memory, for values made on one thread and dropped on another |
 //! | [`task`] | the task cell: closure, outcome, waiters and interrupt token in one piece of memory |
 //! | [`scope`] | closures that borrow, given to executors that may do anything with them |
+//! | [`promise`] | cells that are completed once, and the cells that depend on them |
 //! | [`forkjoin`] | fork-join: closures on the stack of the thread that waits for them, which others may steal |
 //! | [`stack`] | the registers and the stack of a running thread (feature `stack-dump`) |
 //! | [`catch_panic`] | calling and dropping users' values without letting their panics escape |
@@ -32,7 +33,8 @@
 //!
 //! The dependencies point upwards in this table: `sync`, `catch_panic`, `cache_padded`, `timestamp`, `timer_slack`,
 //! `time_slice`, `affinity` and `cpu_time` depend on nothing, `park`, `wait_queue`, `once_box`, `activity`, `recycle` and `stack` on
-//! those, `task` on all of them, and `scope` on `task`. `forkjoin` depends on the first row only.
+//! those, `task` on all of them, `scope` on `task`, and `promise` on `sync`, `catch_panic` and `recycle`. `forkjoin` depends on
+//! the first row only.
 
 pub mod activity;
 pub mod affinity;
@@ -45,6 +47,7 @@ pub mod fork;
 pub mod forkjoin;
 pub mod once_box;
 pub mod park;
+pub mod promise;
 pub mod recycle;
 pub mod scope;
 pub mod stack;

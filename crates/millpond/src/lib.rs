@@ -1,5 +1,5 @@
-//! Thread pools, scheduled pools, fork-join pools and blocking queues: the executor framework of `java.util.concurrent`, done the Rust
-//! way.
+//! Thread pools, scheduled pools, fork-join pools, completable results and blocking queues: the executor framework of
+//! `java.util.concurrent`, done the Rust way.
 //!
 //! ```
 //! use millpond::prelude::*;
@@ -33,6 +33,7 @@
 //! | a pool with limits of my own | [`pool::ThreadPool::builder`] |
 //! | things to happen later, or again and again | [`preset::scheduled`], [`schedule::ScheduledPool`] |
 //! | to divide a computation, or a loop | [`forkjoin::join`], [`forkjoin::parallel`] |
+//! | results of callbacks and tasks, combined, with time-outs and fallbacks | [`future::Completable`] |
 //! | tasks that borrow from my stack | [`executor::ExecutorExt::scope`] |
 //! | tasks of one key in order | [`executor::SerialExecutor`] |
 //! | a bounded queue between threads and async code | one of the flavors in [`queue`] |
@@ -49,6 +50,7 @@
 //! | [`pool`] | the elastic thread pool |
 //! | [`forkjoin`] | the fork-join pool: computations that divide themselves, work stealing |
 //! | [`schedule`] | tasks after a delay, at a rate, by the calendar |
+//! | [`future`] | results that are composed: promises, stages, all of them, the first of them |
 //! | [`executor`] | the executor traits, and the executors without a queue of their own |
 //! | [`task`] | tasks and handles: join, `.await`, cancel, interrupt |
 //! | [`queue`] | blocking queues, for threads and async code together |
@@ -83,6 +85,7 @@ pub mod adapt;
 mod engine;
 pub mod executor;
 pub mod forkjoin;
+pub mod future;
 pub mod interrupt;
 pub mod machine;
 pub mod manage;

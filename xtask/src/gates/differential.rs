@@ -1,4 +1,4 @@
-//! The differential test: scripts on Java's `ThreadPoolExecutor` and `ForkJoinPool` and on our pools, logs compared. The
+//! The differential test: scripts on Java's `ThreadPoolExecutor`, `ForkJoinPool` and `CompletableFuture` and on ours, logs compared. The
 //! program is an example of `millpond-conform`; `docs/differential.md` says how to read it.
 
 use std::path::PathBuf;
@@ -17,6 +17,9 @@ const SEED: u64 = 20_261_105;
 /// How many of those.
 const COUNT: u64 = 3_000;
 
+/// How many for completable futures.
+const FUTURES: u64 = 2_500;
+
 /// The folder of scripts that were written by hand.
 const WRITTEN: &str = "crates/millpond-conform/scripts";
 
@@ -29,6 +32,9 @@ pub struct Scripts {
     /// How many random scripts
     #[arg(long)]
     pub count: Option<u64>,
+    /// How many random scripts for completable futures
+    #[arg(long)]
+    pub futures: Option<u64>,
     /// A script, or a folder of scripts (*.txt)
     #[arg(long, value_name = "PATH")]
     pub scripts: Vec<PathBuf>,
@@ -45,6 +51,7 @@ fn arguments(scripts: &Scripts) -> Vec<String> {
     let Scripts {
         seed,
         count,
+        futures,
         scripts: paths,
         show,
         decisions,
@@ -57,16 +64,24 @@ fn arguments(scripts: &Scripts) -> Vec<String> {
     for path in paths {
         say("--scripts", path.display().to_string());
     }
-    match (seed, count) {
-        (None, None) if paths.is_empty() => {
+    match (seed, count, futures) {
+        (None, None, None) if paths.is_empty() => {
             say("--seed", SEED.to_string());
             say("--count", COUNT.to_string());
+            say("--futures", FUTURES.to_string());
             say("--scripts", WRITTEN.to_owned());
         }
-        (None, None) => {}
-        (seed, count) => {
+        (None, None, None) => {}
+        (seed, None, Some(futures)) => {
+            say("--seed", seed.unwrap_or(SEED).to_string());
+            say("--futures", futures.to_string());
+        }
+        (seed, count, futures) => {
             say("--seed", seed.unwrap_or(SEED).to_string());
             say("--count", count.unwrap_or(1).to_string());
+            if let Some(futures) = futures {
+                say("--futures", futures.to_string());
+            }
         }
     }
     if *show {
@@ -135,7 +150,10 @@ mod tests {
     #[test]
     fn by_default_the_scripts_of_the_gate_run() {
         let all = words(&Scripts::default());
-        assert!(all.contains("--seed 20261105 --count 3000"), "{all}");
+        assert!(
+            all.contains("--seed 20261105 --count 3000 --futures 2500"),
+            "{all}"
+        );
         assert!(
             all.ends_with("--scripts crates/millpond-conform/scripts"),
             "{all}"
@@ -154,6 +172,12 @@ mod tests {
             ..Scripts::default()
         };
         assert_eq!(words(&count), "--seed 20261105 --count 9");
+        let futures = Scripts {
+            seed: Some(7),
+            futures: Some(1),
+            ..Scripts::default()
+        };
+        assert_eq!(words(&futures), "--seed 7 --futures 1");
         let files = Scripts {
             scripts: vec!["a.txt".into()],
             show: true,

@@ -31,6 +31,7 @@ macro_rules! ready {
 ready! {
     millpond::prelude => "the names that most programs use, in one import",
     millpond::preset => "pools for the usual needs, sized by CPUs and quota",
+    millpond::future => "results that are composed: promises, stages, all, any, time-outs",
     millpond::pool => "the elastic pool: core, queue, max, policies, hooks, all live",
     millpond::forkjoin => "computations that divide themselves; idle workers steal parts",
     millpond::schedule => "tasks later, at a rate, by the calendar; on any executor",
@@ -50,7 +51,7 @@ ready! {
 }
 
 /// The modules to come, in the order they are built.
-pub(super) const PLANNED: &[&str] = &["Completable", "virtual threads", "governance", "console"];
+pub(super) const PLANNED: &[&str] = &["virtual threads", "governance", "console"];
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@
 //! decision cites that number, and a test compares the two: an unknown number and a decision that no
 //! code cites are both failures.
 
+use super::futures::{Ancestors, Place};
 use super::script::{Flavor, Policy, Script, Setup, Step};
 use super::tree::{Tree, Verb};
 
@@ -34,6 +35,7 @@ pub fn forbids(script: &Script) -> Option<&'static str> {
     let setup = match setup {
         Setup::Pool(setup) => setup,
         Setup::ForkJoin(setup) => return forbids_fork_join(setup.parallelism, steps),
+        Setup::Futures => return forbids_futures(steps),
     };
     let drops_oldest = setup.policy == Policy::DiscardOldest
         || steps.contains(&Step::Policy(Policy::DiscardOldest));
@@ -52,6 +54,25 @@ pub fn forbids(script: &Script) -> Option<&'static str> {
         && !steps.iter().any(risks_the_last_worker);
     if steps.contains(&Step::Threads(false)) && !keeps_a_worker {
         return Some("DIFF-6");
+    }
+    None
+}
+
+/// A race whose sources one call can complete: who wins is not determined.
+fn forbids_futures(steps: &[Step]) -> Option<&'static str> {
+    let mut ancestors = Ancestors::default();
+    for step in steps {
+        let Step::Future(step) = step else { continue };
+        if !step.makes() {
+            continue;
+        }
+        if step.verb.races() && ancestors.share(step.sources()) {
+            return Some("DIFF-19");
+        }
+        if step.verb.races() && step.place == Place::Queue {
+            return Some("DIFF-24");
+        }
+        ancestors.add(step);
     }
     None
 }
@@ -157,6 +178,26 @@ mod tests {
                 "{step}"
             );
         }
+    }
+
+    #[test]
+    fn a_race_that_is_not_determined_is_known_by_its_decision() {
+        let forbidden =
+            |text: &str| forbids(&format!("futures\nnew 1\nnew 2\n{text}").parse().unwrap());
+        assert_eq!(forbidden("any-of 3 of=1,2"), None);
+        assert_eq!(forbidden("any-of 3 of=1,1"), Some("DIFF-19"));
+        assert_eq!(
+            forbidden("copy 3 of=1\naccept-either 4 of=3,1"),
+            Some("DIFF-19")
+        );
+        assert_eq!(
+            forbidden("compose 3 of=1 to=2\nany-of 4 of=3,2"),
+            Some("DIFF-19")
+        );
+        assert_eq!(
+            forbidden("apply-to-either 3 of=1,2 on=queue"),
+            Some("DIFF-24")
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The differential test: one script, played on Java's `ThreadPoolExecutor` and on our pool, or on Java's
-//! `ForkJoinPool` and on ours, must leave the same log.
+//! `ForkJoinPool` and on ours, or on Java's `CompletableFuture` and our `Completable`, must leave the same log.
 //!
 //! ```text
 //!   generate (a seed)  ---.                    .--> java: one process, pipes, crates/.../java ---.
@@ -8,7 +8,7 @@
 //!                                                                              shrink, print  <---------'
 //! ```
 //!
-//! A script is a pool and steps. Each task of a script stays in its body until the script releases it,
+//! A script is a pool and steps, or a graph of futures that grows. Each task of a script stays in its body until the script releases it,
 //! so everything can be at rest between two steps, and then there is exactly one truth to be reported: a
 //! line with the result of the step, which tasks started and ended, and all that the pool shows of
 //! itself.
@@ -30,8 +30,10 @@
 //! each. `docs/differential.md` is the page for people.
 
 pub mod decisions;
+pub mod futures;
 pub mod generate;
 mod generate_forkjoin;
+pub mod generate_futures;
 pub mod java;
 mod judge;
 mod ours;

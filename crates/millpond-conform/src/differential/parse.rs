@@ -1,5 +1,6 @@
 //! Reads scripts, and says what is wrong with one and where.
 
+use super::futures::FutureStep;
 use super::script::{
     Computation, Flavor, ForkJoinSetup, Number, Policy, PoolSetup, Script, Setup, Step, Submission,
 };
@@ -55,6 +56,7 @@ fn setup(words: &[&str]) -> Result<Setup, String> {
     match words {
         ["pool", settings @ ..] => pool(settings).map(Setup::Pool),
         ["fork-join", settings @ ..] => fork_join(settings).map(Setup::ForkJoin),
+        ["futures"] => Ok(Setup::Futures),
         _ => Err("a script begins with its pool: `pool core=1 max=2 ...`".into()),
     }
 }
@@ -109,6 +111,9 @@ fn pool(settings: &[&str]) -> Result<PoolSetup, String> {
 }
 
 fn step(words: &[&str]) -> Result<Step, String> {
+    if let Some(step) = FutureStep::read(words) {
+        return step.map(Step::Future);
+    }
     let first = words.first().copied().unwrap_or_default();
     Ok(match words {
         ["submit" | "run", task, manner @ ..] => {

@@ -17,6 +17,8 @@ const SHRINKING: Duration = Duration::from_secs(120);
 pub enum Source {
     /// Written by the generator.
     Seed(u64),
+    /// Written by the generator of scripts for completable futures.
+    Futures(u64),
     /// Written by a person.
     File(PathBuf),
 }
@@ -26,6 +28,9 @@ impl Source {
     pub fn command(&self) -> String {
         match self {
             Source::Seed(seed) => format!("cargo xtask differential --seed {seed} --count 1"),
+            Source::Futures(seed) => {
+                format!("cargo xtask differential --seed {seed} --futures 1")
+            }
             Source::File(file) => format!("cargo xtask differential --scripts {}", file.display()),
         }
     }
@@ -146,22 +151,22 @@ impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let steps = self.original.steps.len();
         if self.shortest.is_expectation {
-            writeln!(f, "the two pools agree, but not with the script:")?;
+            writeln!(f, "the two agree, but not with the script:")?;
         } else if self.is_steady {
             writeln!(
                 f,
-                "the two pools disagree; {} of {steps} steps are enough to see it:",
+                "the two disagree; {} of {steps} steps are enough to see it:",
                 self.shortest.script.steps.len()
             )?;
         } else {
             writeln!(
                 f,
-                "the two pools disagreed once, and not when the script was played again (a race?):"
+                "the two disagreed once, and not when the script was played again (a race?):"
             )?;
         }
         writeln!(f, "\n{}\n", self.shortest)?;
         match &self.source {
-            Source::Seed(seed) => writeln!(f, "the seed: {seed}")?,
+            Source::Seed(seed) | Source::Futures(seed) => writeln!(f, "the seed: {seed}")?,
             Source::File(file) => writeln!(f, "the file: {}", file.display())?,
         }
         write!(f, "to see it again: {}", self.source.command())
@@ -249,10 +254,7 @@ mod tests {
         let mut runner = Runner::new(Parrot::new("x", 0), Parrot::new("x", 0));
         let found = runner.run(all, |_| ()).unwrap().found.unwrap();
         let shown = found.to_string();
-        assert!(
-            shown.starts_with("the two pools agree, but not with"),
-            "{shown}"
-        );
+        assert!(shown.starts_with("the two agree, but not with"), "{shown}");
         assert!(
             shown.contains("   idle-out\n-> submit 1\n   expect size=7\n"),
             "{shown}"

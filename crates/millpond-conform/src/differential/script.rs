@@ -4,6 +4,7 @@
 //! `docs/differential.md` documents it. A script that was parsed is valid: a player needs to
 //! check nothing.
 
+use super::futures::FutureStep;
 use super::tree::Tree;
 use std::fmt;
 
@@ -17,6 +18,8 @@ pub enum Setup {
     Pool(PoolSetup),
     /// A fork-join pool.
     ForkJoin(ForkJoinSetup),
+    /// No pool: completable futures.
+    Futures,
 }
 
 impl Setup {
@@ -24,7 +27,7 @@ impl Setup {
     pub fn pool(&self) -> Option<&PoolSetup> {
         match self {
             Setup::Pool(pool) => Some(pool),
-            Setup::ForkJoin(_) => None,
+            Setup::ForkJoin(_) | Setup::Futures => None,
         }
     }
 }
@@ -168,6 +171,8 @@ pub enum Step {
     ShutdownNow,
     /// Asks whether the pool is quiescent, and waits for it if it is bound to be.
     Quiescence,
+    /// Makes a completable future, or does something to one.
+    Future(FutureStep),
     /// Checks readings of both sides: names and values.
     Expect(Vec<(String, String)>),
 }
@@ -178,6 +183,7 @@ impl Step {
         match self {
             Step::Submission(submission) => std::slice::from_ref(&submission.number),
             Step::Compute(computation) => std::slice::from_ref(&computation.number),
+            Step::Future(step) => &step.names,
             Step::Release(numbers) => numbers,
             Step::Fail(number)
             | Step::Cancel(number)
@@ -192,6 +198,7 @@ impl Step {
         match self {
             Step::Submission(submission) => Some(submission.number),
             Step::Compute(computation) => Some(computation.number),
+            Step::Future(step) => step.makes().then_some(step.node),
             _ => None,
         }
     }
@@ -199,7 +206,11 @@ impl Step {
     /// Whether it is a step for pools of this kind.
     fn fits(&self, setup: &Setup) -> bool {
         let is_fork_join = matches!(setup, Setup::ForkJoin(_));
+        if *setup == Setup::Futures {
+            return matches!(self, Step::Future(_) | Step::Expect(_));
+        }
         match self {
+            Step::Future(_) => false,
             Step::Submission(submission) => is_fork_join || submission.forks == 0,
             Step::Compute(_) | Step::Quiescence => is_fork_join,
             Step::Release(_)
@@ -290,6 +301,7 @@ impl fmt::Display for Setup {
                 pool.parallelism,
                 yes_or_no(pool.is_fifo)
             ),
+            Setup::Futures => f.write_str("futures"),
         }
     }
 }
@@ -370,6 +382,7 @@ impl fmt::Display for Step {
             Step::Shutdown => f.write_str("shutdown"),
             Step::ShutdownNow => f.write_str("shutdown-now"),
             Step::Quiescence => f.write_str("quiescence"),
+            Step::Future(step) => step.fmt(f),
             Step::Expect(readings) => {
                 f.write_str("expect")?;
                 let mut each = readings.iter();

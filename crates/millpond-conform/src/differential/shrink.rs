@@ -50,13 +50,15 @@ fn without(script: &Script, from: usize, run: usize) -> Script {
             numbers.retain(|number| !forgotten.contains(number));
         }
     }
+    // In order: a node that was made from a forgotten one is forgotten, too.
     steps.retain(|step| {
         let is_empty = matches!(step, Step::Release(numbers) if numbers.is_empty());
-        !is_empty
-            && !step
-                .numbers()
-                .iter()
-                .any(|number| forgotten.contains(number))
+        let numbers = step.numbers();
+        let keeps = !is_empty && !numbers.iter().any(|number| forgotten.contains(number));
+        if !keeps {
+            forgotten.extend(step.submits());
+        }
+        keeps
     });
     Script {
         setup: script.setup.clone(),

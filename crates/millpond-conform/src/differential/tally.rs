@@ -25,6 +25,22 @@ const WANTED: [&str; 18] = [
     "visited",
 ];
 
+/// The same for scripts of completable futures: words that are in their lines.
+const WANTED_OF_FUTURES: [&str; 12] = [
+    "made; ",
+    "yes; ",
+    "no; ",
+    "; ran ",
+    "pending",
+    "null",
+    "~!cancelled",
+    "=!cancelled",
+    "=!timed-out",
+    "~!rejected",
+    "+/",
+    "/deq",
+];
+
 /// A run of so many scripts sees everything that there is.
 const ENOUGH: u64 = 1_000;
 
@@ -35,6 +51,8 @@ pub struct Tally {
     pub scripts: u64,
     /// Steps played.
     pub steps: u64,
+    /// How many of the scripts were for completable futures.
+    pub futures: u64,
     seen: BTreeMap<&'static str, u64>,
 }
 
@@ -43,6 +61,16 @@ impl Tally {
     pub fn add(&mut self, log: &[String]) {
         self.scripts += 1;
         self.steps += log.len() as u64;
+        if log.iter().any(|line| line.starts_with("made; ")) {
+            self.futures += 1;
+            for word in WANTED_OF_FUTURES {
+                let lines = log.iter().filter(|line| line.contains(word)).count() as u64;
+                if lines > 0 {
+                    *self.seen.entry(word).or_default() += lines;
+                }
+            }
+            return;
+        }
         for line in log {
             let mut parts = line.split("; ");
             let outcome = parts.next().unwrap_or_default();
@@ -79,11 +107,11 @@ impl Tally {
     /// The kinds of events that a run of this size should have seen and has not.
     pub fn missing(&self) -> Vec<&'static str> {
         let is_missing = |word: &&str| !self.seen.contains_key(*word);
-        if self.scripts >= ENOUGH {
-            WANTED.into_iter().filter(is_missing).collect()
-        } else {
-            Vec::new()
-        }
+        let of_pools = self.scripts - self.futures >= ENOUGH;
+        let of_futures = self.futures >= ENOUGH;
+        let wanted = WANTED.into_iter().filter(|_| of_pools);
+        let wanted = wanted.chain(WANTED_OF_FUTURES.into_iter().filter(|_| of_futures));
+        wanted.filter(is_missing).collect()
     }
 }
 

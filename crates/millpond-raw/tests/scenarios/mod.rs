@@ -19,6 +19,7 @@ pub(crate) mod lock;
 pub(crate) mod mailbox;
 pub(crate) mod once_box;
 pub(crate) mod park;
+pub(crate) mod promise;
 pub(crate) mod scope;
 pub(crate) mod slabs;
 pub(crate) mod stop;
@@ -158,6 +159,24 @@ macro_rules! drive {
                 a_stop_rejects_or_finds_every_job,
                 a_waiting_owner_is_woken_by_new_jobs,
                 a_panic_goes_to_the_handle_or_to_the_scope,
+            }
+            promise: {
+                attaching_and_completing_agree,
+                stages_that_are_attached_at_once_all_run,
+                one_completer_wins_and_the_value_is_whole,
+                the_sole_reader_moves_the_value_out,
+                dropping_the_reader_and_completing_agree,
+                readers_that_share_a_value_leave_nothing_behind,
+                completing_a_stage_by_hand_and_firing_it_agree,
+                of_two_sources_one_claims_the_body,
+                the_last_of_two_sources_runs_the_body,
+                waiting_again_meets_the_second_source,
+                waiting_again_and_completing_by_hand_agree,
+                peeking_and_firing_agree,
+                peeking_and_completing_by_hand_agree,
+                sweeping_and_completing_agree,
+                claiming_a_held_body_and_completing_by_hand_agree,
+                one_of_several_writers_is_the_last,
             }
             forkjoin: {
                 stealing_and_reclaiming_agree,

@@ -104,7 +104,7 @@ pub use caller_run::CallerRun;
 pub use completion::{Completion, CompletionService, TaskId};
 pub use direct::DirectExecutor;
 pub(crate) use dropped::{
-    DropReports, DroppedTask, ReportDrops, cancel_dropped, discount_witness, why,
+    DropReports, DroppedTask, ReportDrops, cancel_dropped, discount_witness, why, why_dropped,
 };
 pub use error::{
     BuildError, Failure, InvokeAllError, InvokeAnyError, RejectReason, Rejected, ScopeError,

@@ -2,6 +2,7 @@
 
 use super::context;
 use super::meta::{Extras, Meta};
+use super::name::Name;
 use super::task_local::TaskLocals;
 use super::{Priority, Task, TaskHandle};
 use crate::time::{Clock, Deadline};
@@ -255,6 +256,17 @@ impl TaskSpec {
                 extras.finish_is_inherited = false;
             }
         }
+        self
+    }
+
+    /// The name, its own or inherited.
+    pub(crate) fn shared_name(&self) -> Option<Name> {
+        self.extras.as_ref()?.inherited.name.clone()
+    }
+
+    /// As if it was created there.
+    pub(crate) fn located(mut self, location: &'static Location<'static>) -> Self {
+        self.location = location;
         self
     }
 

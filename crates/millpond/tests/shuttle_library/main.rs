@@ -5,6 +5,8 @@
 
 #![cfg(millpond_shuttle)]
 
+#[path = "../graph_kit/mod.rs"]
+mod graph_kit;
 #[path = "../queue_kit/mod.rs"]
 mod queue_kit;
 #[path = "../shuttle_drive/mod.rs"]
@@ -16,6 +18,7 @@ mod alarm;
 mod executor;
 mod forkjoin;
 mod forkjoin_blocking;
+mod future;
 mod handoff;
 mod on_demand;
 mod pool;

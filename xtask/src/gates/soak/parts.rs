@@ -190,18 +190,23 @@ pub(super) const PARTS: &[Part] = &[
     },
     Part {
         name: "differential",
-        help: "random scripts on Java's pool and on ours",
+        help: "random scripts on Java's pools and futures and on ours",
         gate: Some("differential"),
         how: How::Gate(
             |workspace, step, seed| {
                 let scripts = Scripts {
                     seed: Some(seed),
                     count: Some(SCRIPTS),
+                    futures: Some(SCRIPTS),
                     ..Scripts::default()
                 };
                 differential::run(workspace, step, &scripts)
             },
-            |seed| format!("cargo xtask differential --seed {seed} --count {SCRIPTS}"),
+            |seed| {
+                format!(
+                    "cargo xtask differential --seed {seed} --count {SCRIPTS} --futures {SCRIPTS}"
+                )
+            },
         ),
         keep: "as a script in crates/millpond-conform/scripts",
     },

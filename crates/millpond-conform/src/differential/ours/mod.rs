@@ -2,6 +2,7 @@
 
 mod computation;
 mod forkjoin;
+mod futures;
 mod ledger;
 mod parts;
 mod player;
@@ -10,6 +11,7 @@ use super::Side;
 use super::judge::Log;
 use super::script::{Script, Setup, Step};
 use forkjoin::ForkJoinPlayer;
+use futures::FuturePlayer;
 use player::Player;
 use std::io;
 use std::time::Duration;
@@ -37,6 +39,7 @@ impl Ours {
             Setup::ForkJoin(setup) => {
                 ForkJoinPlayer::build(*setup, self.timeout).map(AnyPlayer::ForkJoin)
             }
+            Setup::Futures => Ok(AnyPlayer::Futures(FuturePlayer::new())),
         };
         let Ok(mut player) = player else {
             return vec!["impossible".into()];
@@ -62,6 +65,7 @@ impl Ours {
 enum AnyPlayer {
     Pool(Player),
     ForkJoin(ForkJoinPlayer),
+    Futures(FuturePlayer),
 }
 
 impl AnyPlayer {
@@ -69,6 +73,7 @@ impl AnyPlayer {
         match self {
             AnyPlayer::Pool(player) => player.opening(),
             AnyPlayer::ForkJoin(player) => player.opening(),
+            AnyPlayer::Futures(player) => player.opening(),
         }
     }
 
@@ -76,6 +81,7 @@ impl AnyPlayer {
         match self {
             AnyPlayer::Pool(player) => player.play(step),
             AnyPlayer::ForkJoin(player) => player.play(step),
+            AnyPlayer::Futures(player) => player.play(step),
         }
     }
 
@@ -83,6 +89,7 @@ impl AnyPlayer {
         match self {
             AnyPlayer::Pool(player) => player.let_go(),
             AnyPlayer::ForkJoin(player) => player.let_go(),
+            AnyPlayer::Futures(_) => {}
         }
     }
 }

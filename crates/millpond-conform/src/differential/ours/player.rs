@@ -139,7 +139,7 @@ impl Player {
                 "ok".into()
             }
             Step::ShutdownNow => self.shutdown_now(),
-            Step::Expect(_) | Step::Compute(_) | Step::Quiescence => {
+            Step::Expect(_) | Step::Compute(_) | Step::Quiescence | Step::Future(_) => {
                 unreachable!("only what is played on a thread pool comes here")
             }
         };

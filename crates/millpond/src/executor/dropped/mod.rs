@@ -57,7 +57,7 @@ local! {
 }
 
 /// Why this thread drops a closure before it ran: for a closure that stands for a task with a handle of its own.
-pub(super) fn why_dropped() -> CancelReason {
+pub(crate) fn why_dropped() -> CancelReason {
     let cancelling = CANCELLING.try_with(Cell::get).ok().flatten();
     cancelling.map_or(CancelReason::Dropped, |cancelling| cancelling.reason)
 }

@@ -1,7 +1,7 @@
 //! What becomes of accepted tasks when `main` returns?
 //!
 //! ```sh
-//! cargo run -p examples --example 50_main_ends
+//! cargo run -p examples --example 38_main_ends
 //! ```
 //!
 //! ```text
