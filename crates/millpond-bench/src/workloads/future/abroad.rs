@@ -17,6 +17,9 @@ const FLAGS: &[&str] = &[
     "-XX:-UsePerfData",
 ];
 
+/// Tests do not ask how fast it is.
+const WARM_UP: u64 = if cfg!(test) { 0 } else { WARM_UP_MILLIS };
+
 pub(super) const fn java(language: Language) -> Program {
     Program {
         language,
@@ -62,7 +65,7 @@ impl Java {
             executor: work.word(),
             producers: 1,
             operations,
-            warm_up_millis: WARM_UP_MILLIS,
+            warm_up_millis: WARM_UP,
         })
     }
 }
