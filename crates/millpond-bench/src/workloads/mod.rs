@@ -7,6 +7,7 @@ pub mod field;
 pub mod floor;
 pub mod footprint;
 pub mod forkjoin;
+pub mod future;
 pub mod granularity;
 pub mod hand_over;
 pub mod idle;
@@ -44,6 +45,7 @@ pub const SUITES: &[Suite] = &[
     scale::SUITE,
     idle::SUITE,
     forkjoin::SUITE,
+    future::SUITE,
     scheduled::SUITE,
     overload::SUITE,
     footprint::SUITE,
