@@ -188,8 +188,8 @@ impl ForkJoinBuilder {
         self
     }
 
-    /// The most task names that are measured one by one ([`ForkJoinPool::metrics_by_name`]). Unless told otherwise, 64.
-    /// Tasks of further names are counted together, as "others", until a name has not been in use for a minute or two.
+    /// The most task names that are measured one by one ([`ForkJoinPool::metrics_by_name`]). Unless told otherwise, 64;
+    /// more than 65,535 are an error of [`build`](Self::build). Tasks of further names are counted together, as "others", until a name has not been in use for a minute or two.
     pub fn max_task_names(mut self, most: usize) -> Self {
         self.workers.set_max_task_names(most);
         self
