@@ -136,14 +136,14 @@ impl ForkJoinBuilder {
         self
     }
 
-    /// Hears of the panics of tasks that have no handle.
+    /// Sets the hook for panics of tasks that have no handle.
     #[doc(alias = "UncaughtExceptionHandler")]
     pub fn on_panic(mut self, hook: impl Fn(UncaughtPanic) + Send + Sync + 'static) -> Self {
         self.workers.set_panic_hook(hook);
         self
     }
 
-    /// Hears of what an operator should know. Without a listener it is logged.
+    /// Sets the listener for events that an operator should know of. Without a listener they are logged.
     pub fn on_event(mut self, listener: impl Fn(&ForkJoinEvent) + Send + Sync + 'static) -> Self {
         self.common.set_listener(listener);
         self
