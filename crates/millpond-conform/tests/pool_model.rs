@@ -505,7 +505,7 @@ fn figures(now: &PoolSnapshot) -> Figures {
         cancelled: now.cancelled - dropped,
         expired: now.expired,
         rejected: now.left_to_policy,
-        blocked: now.blocked,
+        blocked: now.waited_for_room,
         discarded: now.discarded,
         caller_ran: now.caller_ran,
         handed_back: now.handed_back,

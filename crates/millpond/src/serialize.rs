@@ -117,7 +117,7 @@ struct_of_fields!(PoolSnapshot {
     dropped_detached,
     left_to_policy,
     rejected,
-    blocked,
+    waited_for_room,
     discarded,
     caller_ran,
     extra_ran,

@@ -16,7 +16,7 @@ mod running;
 
 use millpond::executor::{Executor, ExecutorExt, Lifecycle, Rejected};
 use millpond::forkjoin::ForkJoinPool;
-use millpond::manage::{EngineSnapshot, Managed, Measurement};
+use millpond::manage::{EngineSnapshot, Managed, Measurement, MeasurementKind, Value};
 use millpond::pool::{PoolSnapshot, Queue, RejectionPolicy, RunWarning, ThreadPool};
 use millpond::schedule::{Every, ScheduledPool};
 use millpond::task::TaskSpec;
@@ -449,6 +449,70 @@ fn a_task_that_a_rejected_caller_finds_expired_is_cancelled() {
     assert_eq!(pool.snapshot().expired, 1);
 }
 
+/// An exporter goes by name, kind and unit: a name that two engines have means the same in both.
+#[test]
+fn a_measurement_says_what_kind_of_number_it_is_and_its_name_means_the_same_in_every_engine() {
+    let pool = ThreadPool::builder("mill").core(1).build().unwrap();
+    let timers = ScheduledPool::on(pool.clone()).name("bells").build();
+    let forks = ForkJoinPool::builder("saw").build().unwrap();
+    let engines: [&dyn Managed; 3] = [&pool, &timers, &forks];
+    let mut known: Vec<Measurement> = Vec::new();
+    for engine in engines {
+        let all = engine.engine_snapshot().measurements();
+        for (at, each) in all.iter().enumerate() {
+            let others = &all[..at];
+            assert!(others.iter().all(|other| other.name != each.name), "{each}");
+            let is_flag = matches!(each.value, Value::Boolean(_));
+            assert_eq!(each.kind == MeasurementKind::Flag, is_flag, "{each}");
+            if let Some(same) = known.iter().find(|other| other.name == each.name) {
+                assert_eq!((same.kind, same.unit), (each.kind, each.unit), "{each}");
+            }
+        }
+        known.extend(all);
+    }
+    let kind = |name| {
+        known
+            .iter()
+            .find(|each| each.name == name)
+            .map(|each| each.kind)
+    };
+    assert_eq!(kind("waited_for_room"), Some(MeasurementKind::Counter));
+    assert_eq!(kind("blocked"), Some(MeasurementKind::Gauge));
+    assert_eq!(kind("is_overloaded"), Some(MeasurementKind::Flag));
+}
+
+/// A governor that adds up engines, or shuts them down, knows which of them stands on which.
+#[test]
+fn an_engine_says_which_engine_below_runs_its_tasks() {
+    let pool = ThreadPool::builder("mill").core(1).build().unwrap();
+    let on = ScheduledPool::on(std::sync::Arc::new(pool.clone()))
+        .name("bells")
+        .build();
+    let upon = ScheduledPool::on(on.clone()).name("chimes").build();
+    let wrapper = millpond::executor::SerialExecutor::new(pool.clone()).key("rye");
+    let through = ScheduledPool::on(wrapper).name("carillon").build();
+    let direct = millpond::executor::DirectExecutor::new();
+    let alone = ScheduledPool::on(direct).name("gong").build();
+    fn below(engine: &dyn Managed) -> Option<&str> {
+        engine.executor().map(Managed::name)
+    }
+    assert_eq!((below(&on), below(&upon)), (Some("mill"), Some("bells")));
+    assert_eq!((below(&through), below(&alone)), (Some("mill"), None));
+    assert_eq!((below(&pool), below(ForkJoinPool::common())), (None, None));
+
+    on.schedule(Duration::from_millis(1), || ())
+        .unwrap()
+        .join()
+        .unwrap();
+    let engines: [&dyn Managed; 2] = [&pool, &on];
+    let submitted = engines.map(|engine| engine.engine_snapshot().submitted);
+    assert_eq!(submitted, [1, 1], "one task, which both count");
+    for timers in [&upon as &dyn Lifecycle, &on, &through, &alone] {
+        timers.close().unwrap();
+    }
+    pool.close().unwrap();
+}
+
 #[test]
 fn a_console_that_knows_no_pools_finds_the_counters_of_health_among_the_measurements() {
     let (hand, minute) = (millpond::time::ManualClock::new(), Duration::from_secs(60));
@@ -474,7 +538,7 @@ fn a_console_that_knows_no_pools_finds_the_counters_of_health_among_the_measurem
         let found = measured.iter().filter(|each| each.name == name).count();
         assert_eq!(found, 1, "{name}");
     }
-    assert!(measured.contains(&Measurement::new("long_runs", 1_u64)));
+    assert!(measured.contains(&Measurement::counter("long_runs", 1).with_unit("tasks")));
     assert_eq!(
         now.warnings,
         ["running tasks that have exceeded the limit of their run warning: 1"]

@@ -283,7 +283,7 @@ fn submitters_that_wait_for_room_request_another_worker_now_and_then() {
         })
         .collect();
     millpond_testkit::until("all wait, for two pauses at least", || {
-        pool.snapshot().blocked == 8 && start.elapsed() > Duration::from_millis(250)
+        pool.snapshot().waited_for_room == 8 && start.elapsed() > Duration::from_millis(250)
     });
     let most = 1 + most_in(start.elapsed());
     assert!(threads.asked() <= most, "{} of {most}", threads.asked());

@@ -221,7 +221,7 @@ fn a_path_of_supers_to_the_root_is_an_import() {
         check,
         &tree,
         "crates/millpond/src/time/wheel.rs:1",
-        "uses `pool` (rank 6)",
+        "uses `pool` (rank 7)",
     );
 }
 

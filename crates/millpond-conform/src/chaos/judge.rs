@@ -207,7 +207,7 @@ pub(crate) fn books(
         ("figure self_joined", last.self_joined),
         ("figure shed", last.shed),
         ("figure rejected", last.left_to_policy),
-        ("figure blocked", last.blocked),
+        ("figure waited_for_room", last.waited_for_room),
         ("figure discarded", last.discarded),
         ("figure caller_ran", last.caller_ran),
         ("figure handed_back", last.handed_back),

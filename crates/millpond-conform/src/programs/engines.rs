@@ -341,7 +341,7 @@ impl PerTaskEngine {
         let factory = Arc::new(FaultyFactory::new(&ledger, 0, Rng::new(threads)));
         let most = usize::try_from(threads).unwrap_or(1).max(1);
         let at_bound = match threads % 2 {
-            0 => SaturationPolicy::Refuse,
+            0 => SaturationPolicy::Reject,
             _ => SaturationPolicy::BlockFor(Duration::from_millis(5)),
         };
         let builder = ThreadPerTask::builder("program", most).at_bound(at_bound);

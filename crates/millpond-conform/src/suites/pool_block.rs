@@ -76,7 +76,7 @@ fn caller(pool: &ThreadPool) -> Actor<Came> {
 pub fn a_caller_waits_for_room_and_gets_it(make: &Make) {
     let full = full(make);
     let caller = caller(&full.pond);
-    assert_eq!(full.pond.snapshot().blocked, 1);
+    assert_eq!(full.pond.snapshot().waited_for_room, 1);
     full.held.release();
     assert_eq!(caller.finish().unwrap().join().unwrap(), 7);
     full.waiting.join().unwrap();
@@ -102,7 +102,10 @@ pub fn a_caller_waits_no_longer_than_its_timeout(make: &Make) {
     count.assert_alive(1);
     drop((rejected.task)());
     let now = full.pond.snapshot();
-    assert_eq!((now.blocked, now.left_to_policy, now.queued), (1, 1, 1));
+    assert_eq!(
+        (now.waited_for_room, now.left_to_policy, now.queued),
+        (1, 1, 1)
+    );
     full.held.release();
 }
 

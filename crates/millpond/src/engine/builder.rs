@@ -5,7 +5,7 @@
 //! those with workers of their own.
 
 use super::events::Listener;
-use super::metrics::{LabelTable, MAX_LABELS};
+use super::metrics::LabelTable;
 use super::watchdog::{Limits, RunWarning, Watchdog};
 use crate::executor::{Runner, UncaughtPanic};
 use crate::manage::Invalid;
@@ -113,9 +113,9 @@ impl WorkerBuilder {
         self.run_warnings.by_name.insert(name, warning);
     }
 
-    /// More than there can be labels count as that many.
+    /// More than there can be labels are a problem that the engine finds.
     pub(crate) fn set_max_task_names(&mut self, most: usize) {
-        self.task_names = Some(most.min(MAX_LABELS));
+        self.task_names = Some(most);
     }
 
     pub(crate) fn unset_metrics(&mut self) {
@@ -171,11 +171,11 @@ mod tests {
     }
 
     #[test]
-    fn no_more_names_are_measured_than_there_can_be_labels() {
+    fn without_metrics_no_names_are_measured() {
         let mut workers = WorkerBuilder::new(1);
         assert_eq!(workers.task_names(), Some(1));
-        workers.set_max_task_names(usize::MAX);
-        assert_eq!(workers.task_names(), Some(MAX_LABELS));
+        workers.set_max_task_names(7);
+        assert_eq!(workers.task_names(), Some(7));
         workers.unset_metrics();
         let parts = workers.into_parts(&Clock::system());
         assert!(parts.labels.is_none());

@@ -116,13 +116,14 @@ impl Health {
     /// What a console shows of it, beside what every snapshot has.
     pub(crate) fn measurements(&self) -> Vec<Measurement> {
         vec![
-            Measurement::new("lost_wakeups", self.lost_wakeups),
-            Measurement::new("long_runs", self.long_runs),
-            Measurement::new("deadlocks", self.deadlocks),
-            Measurement::new("failed_starts_in_a_row", self.failed_starts_in_a_row),
-            Measurement::new("surplus_workers", self.surplus_workers),
-            Measurement::new("futile_spins", self.futile_spins),
-            Measurement::new("preempted_yields", self.preempted_yields),
+            Measurement::counter("lost_wakeups", self.lost_wakeups).with_unit("times"),
+            Measurement::counter("long_runs", self.long_runs).with_unit("tasks"),
+            Measurement::counter("deadlocks", self.deadlocks).with_unit("times"),
+            Measurement::gauge("failed_starts_in_a_row", self.failed_starts_in_a_row)
+                .with_unit("attempts"),
+            Measurement::gauge("surplus_workers", self.surplus_workers).with_unit("workers"),
+            Measurement::counter("futile_spins", self.futile_spins).with_unit("times"),
+            Measurement::counter("preempted_yields", self.preempted_yields).with_unit("times"),
         ]
     }
 }

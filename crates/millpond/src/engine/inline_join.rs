@@ -11,7 +11,7 @@
 
 use super::spawn::WorkerEngine;
 use super::workers::Worker;
-use crate::executor::{Inside, RunOutcome};
+use crate::executor::{Inside, TaskOutcome};
 use crate::task::{self, Cycle, InlineCallbacks, QueueOwner, QueueTag, Task, TaskView};
 use millpond_raw::cache_padded::CachePadded;
 use millpond_raw::catch_panic;
@@ -43,7 +43,7 @@ pub(crate) trait InlineJoins: WorkerEngine {
 
 /// The run of a task inline.
 pub(crate) struct InlineRun {
-    pub(crate) outcome: RunOutcome,
+    pub(crate) outcome: TaskOutcome,
     /// The message of its panic.
     pub(crate) message: Option<String>,
     pub(crate) start: Option<Timestamp>,
@@ -96,9 +96,9 @@ impl<E: InlineJoins> InlineCallbacks for InlineHost<E> {
     fn ended(&self, task: TaskView<'_>, end: BodyEnd, message: Option<String>) {
         let run = InlineRun {
             outcome: match end {
-                BodyEnd::Returned => RunOutcome::Completed,
-                BodyEnd::Panicked => RunOutcome::Panicked,
-                BodyEnd::Unwanted => RunOutcome::Unwanted,
+                BodyEnd::Returned => TaskOutcome::Completed,
+                BodyEnd::Panicked => TaskOutcome::Panicked,
+                BodyEnd::Unwanted => TaskOutcome::Unwanted,
             },
             message,
             start: self.starts.lock().pop(),
@@ -143,7 +143,8 @@ impl Tombstones {
     /// Takes tombstones out of the queue, if new ones have come. They are dropped by the caller, under no lock: they may
     /// carry code of the user's, and the last one may terminate the engine.
     ///
-    /// The count is read before the walk, so a task that is cancelled during it is a reason for the next walk (TOMBSTONE-1). It is recorded after the walk, so that a thread that comes meanwhile waits for the walk, unless
+    /// The count is read before the walk, so a task that is cancelled during it is a reason for the next walk
+    /// (TOMBSTONE-1). It is recorded after the walk, so that a thread that comes meanwhile waits for the walk, unless
     /// the walk `is_unlocked`, because the queue is the user's.
     pub(crate) fn clear(&self, is_unlocked: bool, walk: impl FnOnce() -> Vec<Task>) -> Vec<Task> {
         let _turn = (!is_unlocked).then(|| self.clearing.lock());

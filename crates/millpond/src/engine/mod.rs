@@ -10,7 +10,7 @@
 //! | `workers` | the registry of workers, and how far each has started |
 //! | `spawn` | the start protocol of workers, and recovery when one could not start |
 //! | `starts` | attempts to start threads of workers, and the pause between two while all of them fail |
-//! | `removed` | accepted tasks that left the queues otherwise than through a worker |
+//! | `removed` | accepted tasks that left the queues otherwise than through a worker; `stop_workers`, which the stop of an engine begins with |
 //! | `parameters` | parameters that engines share: their rows, defaults and words |
 //! | `identity` | how a submitter recognises its own task in a queue |
 //! | `termination` | how an engine ends: try to terminate, await, drop of the last handle |
@@ -19,6 +19,7 @@
 //! | `metrics` | metrics of tasks, by name |
 //! | `watchdog` | looks for tasks that run too long and for lost wake-ups |
 //! | `health`, `view` | what is wrong with an engine, and what each of its workers does |
+//! | `wording` | sentences about an engine: numbers, latencies, losses |
 //! | `long_run`, `stacks` | reports of tasks that run too long; the stacks of workers |
 //! | `events` | events for the operator of an engine: their queue, and their delivery to a listener |
 //! | `dropped` | events about detached tasks that were dropped before they ran |
@@ -41,6 +42,7 @@ mod starts;
 pub(crate) mod termination;
 pub(crate) mod view;
 pub(crate) mod watchdog;
+pub(crate) mod wording;
 mod workers;
 
 pub(crate) use builder::{CommonBuilder, WorkerBuilder};

@@ -1,5 +1,6 @@
 //! Parameters that engines with workers share: their rows in the tables of parameters, and their defaults.
 
+use super::metrics::MAX_LABELS;
 use super::watchdog::SHORTEST_LIMIT;
 use crate::manage::{ParameterSpec, Value, ValueType};
 use millpond_raw::sync::atomic::{AtomicU64, Ordering};
@@ -72,10 +73,13 @@ pub(crate) const fn run_warning<C>(get: Get<C>, set: Set<C>) -> ParameterSpec<C>
 }
 
 /// It never changes.
-pub(crate) const fn task_names<C>(kind: ValueType, get: Get<C>) -> ParameterSpec<C> {
+pub(crate) const fn task_names<C>(get: Get<C>) -> ParameterSpec<C> {
     ParameterSpec {
         name: "max_task_names",
-        kind,
+        kind: ValueType::Optional(&ValueType::Integer {
+            min: 0,
+            max: MAX_LABELS as u64,
+        }),
         unit: Some("names"),
         default: |_| Some(DEFAULT_TASK_NAMES.into()),
         is_live: false,

@@ -9,7 +9,7 @@ use super::metrics::Counter;
 use super::spawn::WorkerEngine;
 use super::termination::{self, Hold};
 use super::workers::Worker;
-use crate::executor::{DroppedTask, RunOutcome, cancel_dropped};
+use crate::executor::{DroppedTask, TaskOutcome, cancel_dropped};
 use crate::manage::RunState;
 use crate::task::{CancelReason, InlineRunner, Task, Tombstone};
 use std::sync::Arc;
@@ -45,15 +45,15 @@ impl RemovedTasks {
 
     /// Counts a tombstone that has left a queue, and that no worker will meet.
     pub(crate) fn count_tombstone(&self, tombstone: Tombstone) {
-        let counter = match RunOutcome::of(tombstone) {
-            RunOutcome::RanByOwnWorker => &self.tombstones,
-            RunOutcome::RanElsewhere => &self.elsewhere,
-            RunOutcome::Expired | RunOutcome::TooLate => &self.expired,
-            RunOutcome::Cancelled
-            | RunOutcome::Shed
-            | RunOutcome::Completed
-            | RunOutcome::Panicked
-            | RunOutcome::Unwanted => &self.cancelled,
+        let counter = match TaskOutcome::of(tombstone) {
+            TaskOutcome::RanByOwnWorker => &self.tombstones,
+            TaskOutcome::RanElsewhere => &self.elsewhere,
+            TaskOutcome::Expired | TaskOutcome::TooLate => &self.expired,
+            TaskOutcome::Cancelled
+            | TaskOutcome::Shed
+            | TaskOutcome::Completed
+            | TaskOutcome::Panicked
+            | TaskOutcome::Unwanted => &self.cancelled,
         };
         counter.add(1);
     }

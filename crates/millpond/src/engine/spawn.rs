@@ -18,8 +18,9 @@
 //! - **SPAWN-3** A worker that dies of a panic looks into the queue after it was uncounted, as a leaving one does. It
 //!   cannot stay, so it starts another worker ([`Spawn::replace_dead_worker`]).
 //! - **SPAWN-4** If a thread dies before its first step although its factory has accepted it, the task that it was
-//!   started for is cancelled with it, before the engine can end (END-4). Each task that relied on the worker gets an attempt of its own. So a factory
-//!   whose threads all die costs as many threads as tasks, and no more ([`Spawn::worker_never_started`]).
+//!   started for is cancelled with it, before the engine can end (END-4). Each task that relied on the worker gets an
+//!   attempt of its own. So a factory whose threads all die costs as many threads as tasks, and no more
+//!   ([`Spawn::worker_never_started`]).
 
 use super::ctl::{AtomicCtl, Ctl};
 use super::starts::Starts;
@@ -37,7 +38,7 @@ use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 
-const UNRUN: &str = "the thread factory said yes, and dropped what the thread was to run";
+const UNRUN: &str = "the thread factory returned Ok but dropped the thread's body";
 
 /// The task that a worker of this engine may be started with.
 type TaskOf<E> = <<E as WorkerEngine>::Part as WorkerPart>::Task;
@@ -80,8 +81,8 @@ pub(crate) trait WorkerEngine: Terminates {
 
     /// The life of a worker, on its own thread.
     ///
-    /// Every normal exit calls `uncount` first, or succeeds with `try_uncount`. A guard that is dropped while the worker is still counted
-    /// means that the worker has died of a panic: another one may be started for it.
+    /// Every normal exit calls `uncount` first, or succeeds with `try_uncount`. A guard that is dropped while the
+    /// worker is still counted means that the worker has died of a panic: another one may be started for it.
     fn run_worker(guard: WorkerGuard<Self>);
 
     /// A worker that died or never started was uncounted. Called before the queue is checked.

@@ -114,7 +114,7 @@ pub use future::SpawnFuture;
 pub(crate) use internals::{EngineInternals, Internals};
 pub use invoke::Results;
 pub use runner::UncaughtPanic;
-pub(crate) use runner::{RunOutcome, Runner};
+pub(crate) use runner::{Runner, TaskOutcome};
 pub use scope::{Scope, ScopeOptions, ScopedHandle};
 pub use serial::{SerialBuilder, SerialExecutor, SerialKey};
 #[doc(hidden)]

@@ -69,7 +69,7 @@ impl Runner {
 
     /// Runs the task, unless its deadline has passed, and catches its panic. If it is dropped and has no handle, a line is
     /// logged.
-    pub(crate) fn run(&self, task: Task) -> RunOutcome {
+    pub(crate) fn run(&self, task: Task) -> TaskOutcome {
         self.run_with(task, dropped::log_dropped, |_| ())
     }
 
@@ -81,7 +81,7 @@ impl Runner {
         task: Task,
         on_drop: impl FnOnce(DroppedTask),
         on_panic: impl FnOnce(&Panic),
-    ) -> RunOutcome {
+    ) -> TaskOutcome {
         if let Some(reason) = task.expiry() {
             return self.shed(task, reason, on_drop);
         }
@@ -89,12 +89,12 @@ impl Runner {
             return run_hooked(&**hook, task, on_panic);
         }
         match task.run_with_panic_hook(on_panic) {
-            Ran::Completed => RunOutcome::Completed,
-            Ran::Unwanted => RunOutcome::Unwanted,
-            Ran::Gone(tombstone) => RunOutcome::of(tombstone),
+            Ran::Completed => TaskOutcome::Completed,
+            Ran::Unwanted => TaskOutcome::Unwanted,
+            Ran::Gone(tombstone) => TaskOutcome::of(tombstone),
             Ran::Panicked(payload) => {
                 catch_panic::drop(payload);
-                RunOutcome::Panicked
+                TaskOutcome::Panicked
             }
         }
     }
@@ -130,16 +130,16 @@ pub(super) struct BodyPanicked;
 
 /// Runs the task, and calls the hook with its panic.
 #[inline(never)]
-fn run_hooked(hook: &Hook, task: Task, on_panic: impl FnOnce(&Panic)) -> RunOutcome {
+fn run_hooked(hook: &Hook, task: Task, on_panic: impl FnOnce(&Panic)) -> TaskOutcome {
     let (name, location) = (task.shared_name(), task.location());
     match task.run_with_panic_hook(on_panic) {
-        Ran::Completed => RunOutcome::Completed,
-        Ran::Unwanted => RunOutcome::Unwanted,
-        Ran::Gone(tombstone) => RunOutcome::of(tombstone),
-        Ran::Panicked(None) => RunOutcome::Panicked,
+        Ran::Completed => TaskOutcome::Completed,
+        Ran::Unwanted => TaskOutcome::Unwanted,
+        Ran::Gone(tombstone) => TaskOutcome::of(tombstone),
+        Ran::Panicked(None) => TaskOutcome::Panicked,
         Ran::Panicked(Some(panic)) => {
             call_hook(hook, name, location, panic);
-            RunOutcome::Panicked
+            TaskOutcome::Panicked
         }
     }
 }
@@ -162,23 +162,23 @@ impl Runner {
         task: Task,
         reason: CancelReason,
         on_drop: impl FnOnce(DroppedTask),
-    ) -> RunOutcome {
+    ) -> TaskOutcome {
         match dropped::cancel_dropped(task, reason) {
-            Err(task) => return RunOutcome::of(task.tombstone()),
+            Err(task) => return TaskOutcome::of(task.tombstone()),
             Ok(None) => {}
             Ok(Some(dropped)) => on_drop(dropped),
         }
         match reason {
-            CancelReason::Expired => RunOutcome::Expired,
-            CancelReason::TooLate => RunOutcome::TooLate,
-            _ => RunOutcome::Shed,
+            CancelReason::Expired => TaskOutcome::Expired,
+            CancelReason::TooLate => TaskOutcome::TooLate,
+            _ => TaskOutcome::Shed,
         }
     }
 }
 
 /// What became of a task that an executor was to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RunOutcome {
+pub(crate) enum TaskOutcome {
     Completed,
     Panicked,
     /// It was cancelled while it ran.
@@ -195,16 +195,16 @@ pub(crate) enum RunOutcome {
     RanByOwnWorker,
 }
 
-impl RunOutcome {
+impl TaskOutcome {
     /// Of a task that left this tombstone.
     pub(crate) fn of(tombstone: Tombstone) -> Self {
         match tombstone {
-            Tombstone::Inline(InlineRunner::OwnWorker) => RunOutcome::RanByOwnWorker,
+            Tombstone::Inline(InlineRunner::OwnWorker) => TaskOutcome::RanByOwnWorker,
             Tombstone::Inline(InlineRunner::OtherThread)
-            | Tombstone::Cancelled(Some(CancelReason::RanInline)) => RunOutcome::RanElsewhere,
-            Tombstone::Cancelled(Some(CancelReason::Expired)) => RunOutcome::Expired,
-            Tombstone::Cancelled(Some(CancelReason::TooLate)) => RunOutcome::TooLate,
-            Tombstone::Cancelled(_) => RunOutcome::Cancelled,
+            | Tombstone::Cancelled(Some(CancelReason::RanInline)) => TaskOutcome::RanElsewhere,
+            Tombstone::Cancelled(Some(CancelReason::Expired)) => TaskOutcome::Expired,
+            Tombstone::Cancelled(Some(CancelReason::TooLate)) => TaskOutcome::TooLate,
+            Tombstone::Cancelled(_) => TaskOutcome::Cancelled,
         }
     }
 }

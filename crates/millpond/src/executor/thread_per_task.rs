@@ -58,7 +58,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaturationPolicy {
     /// Reject it.
-    Refuse,
+    Reject,
     /// Block the submitter until a thread ends.
     Block,
     /// Block the submitter, but not longer than this; then reject the task.
@@ -135,7 +135,7 @@ impl ThreadPerTask {
     pub fn builder(name: impl Into<Cow<'static, str>>, max_threads: usize) -> ThreadPerTaskBuilder {
         ThreadPerTaskBuilder {
             max_threads,
-            at_bound: SaturationPolicy::Refuse,
+            at_bound: SaturationPolicy::Reject,
             factory: Box::new(Threads::named(name)),
             runner: Runner::default(),
             clock: Clock::system(),
@@ -195,7 +195,7 @@ impl Engine {
         };
         let saturated = RejectReason::saturated(0, 0, self.max_threads);
         let deadline = match self.at_bound {
-            SaturationPolicy::Refuse => {
+            SaturationPolicy::Reject => {
                 return self.threads.with(reserve_place).unwrap_or(Err(saturated));
             }
             SaturationPolicy::Block => Deadline::NEVER,
@@ -306,8 +306,8 @@ impl Executor for ThreadPerTask {
     fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
         match self.engine.at_bound {
             // The factory is the user's, so it is not called on the timer's thread.
-            SaturationPolicy::Refuse if is_timer_thread() => Err(TryExecuteError::WouldBlock(task)),
-            SaturationPolicy::Refuse => self.execute_task(task).map_err(TryExecuteError::Rejected),
+            SaturationPolicy::Reject if is_timer_thread() => Err(TryExecuteError::WouldBlock(task)),
+            SaturationPolicy::Reject => self.execute_task(task).map_err(TryExecuteError::Rejected),
             SaturationPolicy::Block | SaturationPolicy::BlockFor(_) => {
                 Err(TryExecuteError::WouldBlock(task))
             }
@@ -422,7 +422,7 @@ pub struct ThreadPerTaskBuilder {
 }
 
 impl ThreadPerTaskBuilder {
-    /// What to do with a task when the maximum of threads is running. Default: [`SaturationPolicy::Refuse`].
+    /// What to do with a task when the maximum of threads is running. Default: [`SaturationPolicy::Reject`].
     ///
     /// ```
     /// use millpond::executor::{SaturationPolicy, ExecutorExt, ThreadPerTask};

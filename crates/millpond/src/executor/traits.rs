@@ -8,6 +8,7 @@ use super::scope::{self, Scope, ScopeOptions};
 use super::terminated::{EndWaiters, Terminated};
 use super::termination::TerminationError;
 use crate::interrupt::{self, WaitError};
+use crate::manage::Managed;
 use crate::task::{Task, TaskHandle, TaskSpec};
 use crate::time::{Clock, Deadline};
 use std::borrow::Cow;
@@ -108,6 +109,22 @@ pub trait Executor: fmt::Debug + Send + Sync {
         false
     }
 
+    /// The engine that runs its tasks, for those who watch and change engines: the executor itself if it is one, or the one
+    /// below a wrapper. By default there is none.
+    ///
+    /// ```
+    /// use millpond::executor::{DirectExecutor, Executor, SerialExecutor};
+    /// use millpond::preset;
+    ///
+    /// let alice = SerialExecutor::new(preset::fixed("mill", 2).build()?).key("alice");
+    /// assert_eq!(alice.as_managed().map(|engine| engine.name()), Some("mill"));
+    /// assert!(DirectExecutor::new().as_managed().is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn as_managed(&self) -> Option<&dyn Managed> {
+        None
+    }
+
     /// What other engines of this library need to know of it; see `internals.rs`.
     #[doc(hidden)]
     fn internals(&self) -> Internals<'_> {
@@ -156,6 +173,10 @@ macro_rules! executor_through {
 
             fn on_worker_thread(&self) -> bool {
                 (**self).on_worker_thread()
+            }
+
+            fn as_managed(&self) -> Option<&dyn Managed> {
+                (**self).as_managed()
             }
 
             fn internals(&self) -> Internals<'_> {

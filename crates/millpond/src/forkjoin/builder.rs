@@ -136,14 +136,14 @@ impl ForkJoinBuilder {
         self
     }
 
-    /// Hears of the panics of tasks that have no handle.
+    /// Sets the hook for panics of tasks that have no handle.
     #[doc(alias = "UncaughtExceptionHandler")]
     pub fn on_panic(mut self, hook: impl Fn(UncaughtPanic) + Send + Sync + 'static) -> Self {
         self.workers.set_panic_hook(hook);
         self
     }
 
-    /// Hears of what an operator should know. Without a listener it is logged.
+    /// Sets the listener for events that an operator should know of. Without a listener they are logged.
     pub fn on_event(mut self, listener: impl Fn(&ForkJoinEvent) + Send + Sync + 'static) -> Self {
         self.common.set_listener(listener);
         self
@@ -188,8 +188,8 @@ impl ForkJoinBuilder {
         self
     }
 
-    /// The most task names that are measured one by one ([`ForkJoinPool::metrics_by_name`]). Unless told otherwise, 64.
-    /// Tasks of further names are counted together, as "others", until a name has not been in use for a minute or two.
+    /// The most task names that are measured one by one ([`ForkJoinPool::metrics_by_name`]). Unless told otherwise, 64;
+    /// more than 65,535 are an error of [`build`](Self::build). Tasks of further names are counted together, as "others", until a name has not been in use for a minute or two.
     pub fn max_task_names(mut self, most: usize) -> Self {
         self.workers.set_max_task_names(most);
         self

@@ -1,7 +1,8 @@
 //! Counted completers: computations whose last part to end goes on with what follows, for those who come from Java.
 //!
-//! - **COMPLETER-1** Whoever finds a pending count of zero completes the node, and goes on to its parent; anybody else takes
-//!   one off. So of n + 1 arrivals at a node with a count of n the last one completes it, and exactly one does.
+//! - **COMPLETER-1** The thread that finds a pending count of zero completes the node, and goes on to its parent;
+//!   anybody else takes one off. So of n + 1 arrivals at a node with a count of n the last one completes it, and
+//!   exactly one does.
 //! - **COMPLETER-2** The jobs of all nodes are spawned in one scope, which `invoke` waits for. So no node outlives the call,
 //!   and a root that is not complete when all jobs are over never will be.
 //!

@@ -181,13 +181,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
             Ok(())
         },
     ),
-    parameters::task_names(
-        ValueType::Optional(&ValueType::Integer {
-            min: 0,
-            max: usize::MAX as u64,
-        }),
-        |config| config.task_names.into(),
-    ),
+    parameters::task_names(|config| config.task_names.into()),
 ]);
 
 const HELPS: &[Choice] = &[

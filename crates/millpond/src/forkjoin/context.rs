@@ -28,7 +28,7 @@ use super::engine::ForkJoinEngine;
 use super::run_stop::{self, RunStop};
 use super::slot::{FIRST, PUBLISH_LATER, PUBLISH_NOW, Slot};
 use super::worker::Worker;
-use crate::executor::RunOutcome;
+use crate::executor::TaskOutcome;
 use crate::task::{self, Task};
 use millpond_raw::forkjoin::{Awaited, Host, JobRef, Local};
 use millpond_raw::sync::atomic::{Ordering, fence};
@@ -310,7 +310,7 @@ impl Context {
     /// tasks would leave a tombstone for each of them until its root is over.
     pub(super) fn clear_tombstones(&self) {
         while let Some(gone) = self.slot().deque.pop_gone(&self.key) {
-            let outcome = RunOutcome::of(gone.tombstone());
+            let outcome = TaskOutcome::of(gone.tombstone());
             self.worker.stats.count_inside(outcome);
         }
     }

@@ -15,7 +15,7 @@
 //! - **FORKJOIN-2** A leaving worker decrements the worker count and stops searching first, then looks for work. If there is
 //!   some and too few workers run, it wakes a sleeper, also where it may not stay itself: a submitter may have relied on
 //!   it. Only if there is nobody to wake, and a place, it counts itself in again and stays.
-//! - **FORKJOIN-3** Tasks are refused by the state of the control word, read under the lock under which they would be
+//! - **FORKJOIN-3** Tasks are rejected by the state of the control word, read under the lock under which they would be
 //!   pushed (DEQUE-2); a shutdown takes each lock once after it has changed the state.
 //! - **FORKJOIN-4** A worker exits with an empty deque and an empty private list: it runs what it has published and spawned,
 //!   also after a stop. Only tasks are handed back by a stop.

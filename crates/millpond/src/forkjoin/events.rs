@@ -24,7 +24,7 @@ pub enum ForkJoinEvent {
     Deadlock {
         /// The name of the pool.
         pool: String,
-        /// Who joins whom.
+        /// The tasks of the cycle, each with the one that it joins.
         cycle: Cycle,
     },
     /// Workers are blocked, work waits, and there are as many spares as there may be. It is told at most every ten

@@ -3,7 +3,9 @@
 use super::ForkJoinPool;
 use super::snapshot::ForkJoinSnapshot;
 use crate::engine::health::Health;
+use crate::engine::metrics::TaskMetrics;
 use crate::engine::view::WorkerView;
+use crate::engine::wording::{how_long, so_far};
 use crate::manage::RunState;
 
 impl ForkJoinPool {
@@ -13,21 +15,33 @@ impl ForkJoinPool {
     /// use millpond::forkjoin::ForkJoinPool;
     ///
     /// let pool = ForkJoinPool::builder("mill").parallelism(2).build()?;
-    /// assert_eq!(pool.explain(), "The pool has nothing to do and no worker; it starts up to 2 when there is work.");
+    /// assert!(pool.explain().starts_with("mill is running and has nothing to do"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn explain(&self) -> String {
-        explain(&self.snapshot(), &self.health(), &self.workers())
+        explain(
+            &self.snapshot(),
+            &self.health(),
+            &self.workers(),
+            &self.metrics_by_name(),
+        )
     }
 }
 
 /// The snapshot in sentences.
-fn explain(now: &ForkJoinSnapshot, health: &Health, workers: &[WorkerView]) -> String {
+fn explain(
+    now: &ForkJoinSnapshot,
+    health: &Health,
+    workers: &[WorkerView],
+    names: &[TaskMetrics],
+) -> String {
     let mut sentences = vec![situation(now)];
     sentences.extend(waits(now));
     sentences.extend(why_nothing_runs(now));
+    sentences.extend(how_long(names));
     sentences.extend(long_runs(health, workers));
     sentences.extend(advice(now));
+    sentences.extend(losses(now, health));
     sentences.extend(faults(health));
     sentences.join(" ")
 }
@@ -39,26 +53,26 @@ pub(super) fn queued(now: &ForkJoinSnapshot) -> usize {
 }
 
 fn situation(now: &ForkJoinSnapshot) -> String {
-    let (parallelism, queued) = (now.parallelism, queued(now));
+    let (name, parallelism, queued) = (&now.name, now.parallelism, queued(now));
     let is_idle = now.active + now.blocked + now.joining + queued == 0;
     match (now.state, now.workers) {
-        (RunState::Terminated, _) => "The pool has ended.".to_owned(),
+        (RunState::Terminated, _) => format!("{name} has ended."),
         (RunState::Running, 0) if is_idle => format!(
-            "The pool has nothing to do and no worker; it starts up to {parallelism} when there is work."
+            "{name} is running and has nothing to do; it has no worker, and starts up to {parallelism} when there is work."
         ),
         (RunState::Running, workers) if is_idle => format!(
-            "The pool has nothing to do; {} of {workers} workers sleep.",
+            "{name} is running and has nothing to do; {} of {workers} workers sleep.",
             now.sleeping
         ),
         (state, workers) => format!(
-            "The pool is {state}: {} of {workers} workers are active (parallelism {parallelism}), {queued} tasks and \
+            "{name} is {state}: {} of {workers} workers are active (parallelism {parallelism}), {queued} tasks and \
              jobs are queued, {} of them from outside.",
             now.active, now.queued_outside
         ),
     }
 }
 
-/// Who does not go on, and who goes on instead.
+/// Which workers wait, and how many spares run in their place.
 fn waits(now: &ForkJoinSnapshot) -> Option<String> {
     let blocked = match now.blocked {
         0 => None,
@@ -95,6 +109,16 @@ fn long_runs(health: &Health, workers: &[WorkerView]) -> Option<String> {
             task.label, task.running_for
         ),
     })
+}
+
+/// Tasks that did not run, or did not run well, since the pool was built.
+fn losses(now: &ForkJoinSnapshot, health: &Health) -> Option<String> {
+    so_far([
+        (now.rejected, "rejected"),
+        (now.expired, "expired before the turn came"),
+        (now.panicked, "ended by a panic"),
+        (health.long_runs, "reported for running too long"),
+    ])
 }
 
 fn faults(health: &Health) -> Option<String> {
@@ -180,6 +204,7 @@ fn advice(now: &ForkJoinSnapshot) -> Vec<String> {
 #[cfg(all(test, not(any(millpond_loom, millpond_shuttle))))]
 mod tests {
     use super::*;
+    use crate::executor::{ExecutorExt, Lifecycle};
 
     fn snapshot() -> ForkJoinSnapshot {
         let pool = ForkJoinPool::builder("mill").parallelism(2).max_spares(1);
@@ -194,7 +219,7 @@ mod tests {
     }
 
     fn told(now: &ForkJoinSnapshot) -> String {
-        explain(now, &health(now), &[])
+        explain(now, &health(now), &[], &[])
     }
 
     fn warned(now: &ForkJoinSnapshot) -> Vec<String> {
@@ -208,7 +233,7 @@ mod tests {
             lost_wakeups: 1,
             ..Health::default()
         };
-        let said = explain(&snapshot(), &health, &[]);
+        let said = explain(&snapshot(), &health, &[], &[]);
         assert!(
             said.contains("2 tasks run longer than their limits."),
             "{said}"
@@ -219,6 +244,31 @@ mod tests {
             1,
             "one of them is now"
         );
+    }
+
+    #[test]
+    fn a_pool_says_its_name_and_what_was_lost_so_far() {
+        let mut now = snapshot();
+        assert_eq!(
+            told(&now),
+            "mill is running and has nothing to do; it has no worker, and starts up to 2 when there is work."
+        );
+        (now.rejected, now.expired, now.panicked) = (2, 1, 3);
+        let said = told(&now);
+        let losses = "So far: 2 tasks rejected, 1 task expired before the turn came, 3 tasks ended by a panic.";
+        assert!(said.ends_with(losses), "{said}");
+        now.state = RunState::Terminated;
+        assert!(told(&now).starts_with("mill has ended. So far: "));
+    }
+
+    #[test]
+    fn a_pool_says_how_long_its_tasks_waited_and_ran() {
+        let pool = ForkJoinPool::builder("mill").build().unwrap();
+        pool.submit(|| ()).unwrap().join().unwrap();
+        pool.close().unwrap();
+        let said = pool.explain();
+        let latency = "mill has ended. The only task that it has run so far waited for ";
+        assert!(said.starts_with(latency), "{said}");
     }
 
     #[test]

@@ -17,12 +17,14 @@
 //!
 //! # Orderings
 //!
-//! - `[S-quiet]` A worker that falls asleep releases what it has run; whoever sees it asleep, and then a fence, acquires that:
-//!   a quiescent pool shows what its tasks have done. And a worker that has ceased to sleep releases that with what it
-//!   takes from a queue; whoever sees the queue empty behind that, and then a fence, sees the worker awake.
+//! - `[S-quiet]` A worker that falls asleep releases what it has run; a thread that sees it asleep and then has a fence
+//!   acquires that: a quiescent pool shows what its tasks have done. And a worker that has ceased to sleep releases
+//!   that with what it takes from a queue; a thread that sees the queue empty after that and then has a fence sees the
+//!   worker awake.
 //!
-//! A waiter registers, then reads the word of the idle workers; a worker changes the word, then wakes whoever is registered.
-//! Both take the lock of the [`WaitQueue`](millpond_raw::wait_queue::WaitQueue) in between, so one of them sees the other.
+//! A waiter registers, then reads the word of the idle workers; a worker changes the word, then wakes the registered
+//! waiters. Both take the lock of the [`WaitQueue`](millpond_raw::wait_queue::WaitQueue) in between, so one of them
+//! sees the other.
 
 use super::blocking::Parks;
 use super::context::Context;

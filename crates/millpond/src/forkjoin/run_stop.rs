@@ -8,7 +8,7 @@
 use super::context::Context;
 use crate::engine::dropped::DropSource;
 use crate::engine::watchdog::InterruptTarget;
-use crate::executor::RunOutcome;
+use crate::executor::TaskOutcome;
 use crate::task::{self, Task};
 use millpond_raw::forkjoin::{JobRef, Surround};
 use millpond_raw::task::Stop;
@@ -45,7 +45,7 @@ impl Context {
 
     /// Runs a task so that the watchdog can interrupt it and its parts, and no other.
     #[cold]
-    pub(super) fn run_interruptible(&self, task: Task) -> RunOutcome {
+    pub(super) fn run_interruptible(&self, task: Task) -> TaskOutcome {
         let (engine, worker) = (&self.engine, &self.worker);
         let on_drop = |dropped| engine.report_dropped(dropped);
         let stop = InterruptTarget::begin(&worker.interrupt_target, worker.metrics.turn());

@@ -29,7 +29,7 @@
 //! | `online` | `/sys/devices/system/cpu/online`, else the `processor` lines of `/proc/cpuinfo` |
 //! | `allowed` | `Cpus_allowed_list` of `/proc/self/status`, without CPUs that are offline |
 //! | `cpu_quota`, `memory_limit` | every control group from ours up to the mounted root |
-//! | [`Topology`] | `topology` and `cache` of each CPU in `/sys/devices/system/cpu`, `cpulist` of each node in `/sys/devices/system/node` |
+//! | [`Topology`] | below `/sys/devices/system`: `topology` and `cache` of each `cpu`, `cpulist` of each `node` |
 
 // | file | what |
 // |---|---|

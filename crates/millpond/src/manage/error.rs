@@ -1,6 +1,6 @@
 //! What can be wrong with parameters.
 
-use super::text::{parse_duration, parse_integer};
+use super::text::{is_same_name, parse_duration, parse_integer};
 use super::{Value, ValueError, ValueType};
 use crate::queue::CapacityError;
 use millpond_raw::user_code::{self, Kind};
@@ -180,9 +180,12 @@ impl Invalid {
         let known: Vec<_> = known.collect();
         // No name is that long, and the comparison takes time in proportion to it.
         let is_comparable = parameter.len() <= MAX_COMPARED;
-        let candidates = known.iter().filter(|_| is_comparable);
-        let nearest = candidates.min_by_key(|name| distance(name, parameter));
+        let candidates = || known.iter().filter(|_| is_comparable);
+        let nearest = candidates().min_by_key(|name| distance(name, parameter));
         let similar = nearest.filter(|name| is_similar(name, parameter)).copied();
+        let same = candidates().find(|name| is_same_name(name, parameter));
+        let meant = || candidates().find(|name| is_javas_name(parameter, name));
+        let similar = same.or_else(meant).copied().or(similar);
         Invalid::Unknown {
             parameter: parameter.to_owned(),
             similar,
@@ -198,6 +201,34 @@ impl Invalid {
         }
         self
     }
+}
+
+/// What Java calls parameters, and what they are called here.
+const JAVA_NAMES: [(&str, &str); 12] = [
+    ("corePoolSize", "core"),
+    ("maximumPoolSize", "max"),
+    ("maxPoolSize", "max"),
+    ("keepAliveTime", "keep_alive"),
+    ("allowCoreThreadTimeOut", "core_may_time_out"),
+    ("allowsCoreThreadTimeOut", "core_may_time_out"),
+    ("workQueue", "queue"),
+    ("queueCapacity", "capacity"),
+    ("rejectedExecutionHandler", "rejection"),
+    ("asyncMode", "fifo"),
+    (
+        "executeExistingDelayedTasksAfterShutdownPolicy",
+        "run_delayed_after_shutdown",
+    ),
+    (
+        "continueExistingPeriodicTasksAfterShutdownPolicy",
+        "run_series_after_shutdown",
+    ),
+];
+
+/// Whether Java has the parameter `own` by the name that was `given`, in any spelling.
+fn is_javas_name(given: &str, own: &str) -> bool {
+    let is_it = |(java, ours): &(&str, &str)| *ours == own && is_same_name(java, given);
+    JAVA_NAMES.iter().any(is_it)
 }
 
 /// Whether a value that is out of the range of its type is below it.
@@ -423,6 +454,18 @@ mod tests {
             "there is no parameter ` core`: did you mean core?"
         );
         assert_eq!(text("mx"), "there is no parameter `mx`: did you mean max?");
+        for (java, ours) in [
+            ("corePoolSize", "core"),
+            ("core-pool-size", "core"),
+            ("maximumPoolSize", "max"),
+            ("keepAliveTime", "keep_alive"),
+            ("KeepAlive", "keep_alive"),
+        ] {
+            let expected = format!("there is no parameter `{java}`: did you mean {ours}?");
+            assert_eq!(text(java), expected);
+        }
+        // A name of Java's is of no use to an engine that has no such parameter.
+        assert!(!text("asyncMode").contains("did you mean"));
     }
 
     #[test]

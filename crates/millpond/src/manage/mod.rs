@@ -20,10 +20,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! An engine is [`Managed`]. It has a name, and explains itself in sentences. It gives an [`EngineSnapshot`]: a few numbers that all engines have, and the
-//! snapshot of its own kind. It lists its [parameters](Parameter): name, type, range, value, whether it can
-//! change live. And it takes a [`Patch`]: parameters that change together or not at all. Consoles,
-//! registries and parameter files know engines by this trait alone, so they show and change an engine that
+//! An engine is [`Managed`]. It has a name, and explains itself in sentences. It gives an [`EngineSnapshot`]: a few
+//! numbers that all engines have, and the snapshot of its own kind. It lists its [parameters](Parameter): name, type,
+//! range, value, whether it can change live. And it takes a [`Patch`]: parameters that change together or not at all.
+//! Consoles, registries and parameter files know engines by this trait alone, so they show and change an engine that
 //! they have never heard of.
 
 // The Govern seam.
@@ -56,7 +56,9 @@ pub use parameter::{Parameter, ParameterSpec, ParameterTable};
 pub(crate) use parameter::{WRONG_TYPE, set};
 pub use patch::{Patch, Setting};
 pub use policy::{Growth, OverloadOrder};
-pub use snapshot::{AsAny, Details, EngineSnapshot, Measurement, RunState, TaskLatency};
+pub use snapshot::{
+    AsAny, Details, EngineSnapshot, Measurement, MeasurementKind, RunState, TaskLatency,
+};
 pub use value::{Choice, Value, ValueError, ValueType};
 
 use std::fmt;
@@ -120,6 +122,25 @@ pub trait Managed: fmt::Debug + Send + Sync {
     /// [`EngineSnapshot`] has the contract. Reading those takes a while if tasks have many
     /// names: the snapshot of the engine's own type has the plain numbers for less.
     fn engine_snapshot(&self) -> EngineSnapshot;
+
+    /// The engine below, if it has no workers of its own: the one that runs what is due. Tasks that it has handed over are
+    /// among the tasks of that engine as well, and it has to be shut down before that engine. By default there is none.
+    ///
+    /// ```
+    /// use millpond::manage::Managed;
+    /// use millpond::preset;
+    /// use millpond::schedule::ScheduledPool;
+    ///
+    /// let pool = preset::fixed("mill", 2).build()?;
+    /// let timers = ScheduledPool::on(pool.clone()).name("bells").build();
+    /// let engines: [&dyn Managed; 2] = [&pool, &timers];
+    /// assert!(engines[0].executor().is_none());
+    /// assert_eq!(engines[1].executor().map(|below| below.name()), Some("mill"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn executor(&self) -> Option<&dyn Managed> {
+        None
+    }
 
     /// Its parameters, described, with their values now.
     fn parameters(&self) -> Vec<Parameter>;

@@ -102,20 +102,21 @@ impl fmt::Display for Parameter {
 /// #[derive(Clone, Default)]
 /// struct Config { lanes: u64 }
 ///
-/// const TABLE: ParameterTable<Config> = ParameterTable(&[ParameterSpec {
-///     name: "lanes",
-///     kind: ValueType::Integer { min: 1, max: 8 },
-///     unit: None,
-///     default: |_| Some(Value::Integer(1)),
-///     is_live: true,
-///     help: "Lanes that run at the same time.",
-///     advice: "",
-///     get: |config| config.lanes.into(),
-///     set: |config, value| match value {
-///         Value::Integer(lanes) => Ok(config.lanes = *lanes),
-///         _ => Err("it is an integer".into()),
-///     },
-/// }]);
+/// const LANES: ValueType = ValueType::Integer { min: 1, max: 8 };
+/// const TABLE: ParameterTable<Config> = ParameterTable(&[
+///     ParameterSpec::new(
+///         "lanes",
+///         LANES,
+///         "Lanes that run at the same time.",
+///         |config: &Config| config.lanes.into(),
+///         |config, value| match value {
+///             Value::Integer(lanes) => Ok(config.lanes = *lanes),
+///             _ => Err("it is an integer".into()),
+///         },
+///     )
+///     .with_unit("lanes")
+///     .with_default(|_| Some(Value::Integer(1))),
+/// ]);
 ///
 /// let (next, problems) = TABLE.resolve(&Config { lanes: 1 }, &Patch::new().set("lanes", "4"));
 /// assert_eq!((next.lanes, problems.len()), (4, 0));
@@ -123,6 +124,7 @@ impl fmt::Display for Parameter {
 /// assert_eq!((same.lanes, problems[0].parameter()), (4, "lanes"));
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ParameterSpec<C: 'static> {
     /// Its name, unique in the table.
     pub name: &'static str,
@@ -146,6 +148,55 @@ pub struct ParameterSpec<C: 'static> {
 }
 
 impl<C> ParameterSpec<C> {
+    /// A live parameter without a unit, a default and advice.
+    pub const fn new(
+        name: &'static str,
+        kind: ValueType,
+        help: &'static str,
+        get: fn(&C) -> Value,
+        set: fn(&mut C, &Value) -> Result<(), Cow<'static, str>>,
+    ) -> Self {
+        ParameterSpec {
+            name,
+            kind,
+            unit: None,
+            default: |_| None,
+            is_live: true,
+            help,
+            advice: "",
+            get,
+            set,
+        }
+    }
+
+    /// The same with what an integer counts.
+    #[must_use]
+    pub const fn with_unit(mut self, unit: &'static str) -> Self {
+        self.unit = Some(unit);
+        self
+    }
+
+    /// The same with its value in an engine whose builder was told nothing.
+    #[must_use]
+    pub const fn with_default(mut self, default: fn(&C) -> Option<Value>) -> Self {
+        self.default = default;
+        self
+    }
+
+    /// The same with what is wrong with values that are too small.
+    #[must_use]
+    pub const fn with_advice(mut self, advice: &'static str) -> Self {
+        self.advice = advice;
+        self
+    }
+
+    /// The same, but it cannot change while the engine runs.
+    #[must_use]
+    pub const fn fixed(mut self) -> Self {
+        self.is_live = false;
+        self
+    }
+
     /// The parameter with its value in this configuration.
     fn describe(&self, config: &C) -> Parameter {
         Parameter {

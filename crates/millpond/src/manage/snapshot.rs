@@ -184,7 +184,7 @@ impl EngineSnapshot {
     ///
     /// impl Details for Steals {
     ///     fn measurements(&self) -> Vec<Measurement> {
-    ///         vec![Measurement::new("steals", self.0)]
+    ///         vec![Measurement::counter("steals", self.0)]
     ///     }
     /// }
     ///
@@ -204,7 +204,7 @@ impl EngineSnapshot {
     /// use millpond::manage::{EngineSnapshot, Measurement, RunState};
     ///
     /// let now = EngineSnapshot::new("db", "rayon pool", RunState::Running);
-    /// let now = now.with_measurements(vec![Measurement::new("steals", 7_u64)]);
+    /// let now = now.with_measurements(vec![Measurement::counter("steals", 7)]);
     /// assert_eq!(now.measurements()[0].to_string(), "steals 7");
     /// ```
     #[must_use]
@@ -340,13 +340,45 @@ impl<T: Any> AsAny for T {
     }
 }
 
-/// A number with its name.
+/// What kind of number a [`Measurement`] is, so that an exporter knows what to make of it.
 ///
 /// ```
-/// use millpond::manage::Measurement;
+/// use millpond::manage::MeasurementKind;
+///
+/// assert_eq!(MeasurementKind::Counter.to_string(), "counter");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MeasurementKind {
+    /// It counts since the engine was built, and never falls.
+    Counter,
+    /// It is so now, and rises and falls; or it is an estimate, or the most that there ever was.
+    Gauge,
+    /// It is so now, or it is not.
+    Flag,
+}
+
+impl fmt::Display for MeasurementKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MeasurementKind::Counter => "counter",
+            MeasurementKind::Gauge => "gauge",
+            MeasurementKind::Flag => "flag",
+        })
+    }
+}
+
+/// A number with its name. In the engines of this library a name means the same wherever it is.
+///
+/// ```
+/// use millpond::manage::{Measurement, MeasurementKind};
 /// use std::time::Duration;
 ///
-/// let drains_in = Measurement::new("drains_in", Duration::from_nanos(163_022_912));
+/// let steals = Measurement::counter("steals", 7).with_unit("jobs");
+/// assert_eq!((steals.kind, steals.unit), (MeasurementKind::Counter, Some("jobs")));
+/// assert_eq!(steals.to_string(), "steals 7");
+///
+/// let drains_in = Measurement::gauge("drains_in", Duration::from_nanos(163_022_912));
 /// assert_eq!(drains_in.to_string(), "drains_in 163ms", "a duration is printed with three digits");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -356,27 +388,72 @@ pub struct Measurement {
     pub name: &'static str,
     /// The number.
     pub value: Value,
+    /// What kind of number it is.
+    pub kind: MeasurementKind,
+    /// What a whole number counts, if the name does not say. A duration has its unit in its value.
+    pub unit: Option<&'static str>,
 }
 
 impl Measurement {
-    /// A number with its name.
+    /// A count since the engine was built, which never falls.
+    ///
+    /// ```
+    /// use millpond::manage::{Measurement, Value};
+    ///
+    /// assert_eq!(Measurement::counter("steals", 7).value, Value::Integer(7));
+    /// ```
+    pub fn counter(name: &'static str, count: u64) -> Self {
+        Measurement::new(name, MeasurementKind::Counter, count.into())
+    }
+
+    /// A number or a duration that rises and falls.
     ///
     /// ```
     /// use millpond::manage::Measurement;
     ///
-    /// assert_eq!(Measurement::new("is_overloaded", false).to_string(), "is_overloaded false");
+    /// assert_eq!(Measurement::gauge("active", 2_usize).to_string(), "active 2");
     /// ```
-    pub fn new(name: &'static str, value: impl Into<Value>) -> Self {
+    pub fn gauge(name: &'static str, value: impl Into<Value>) -> Self {
+        Measurement::new(name, MeasurementKind::Gauge, value.into())
+    }
+
+    /// Whether something is so now.
+    ///
+    /// ```
+    /// use millpond::manage::Measurement;
+    ///
+    /// assert_eq!(Measurement::flag("is_overloaded", false).to_string(), "is_overloaded false");
+    /// ```
+    pub fn flag(name: &'static str, is_set: bool) -> Self {
+        Measurement::new(name, MeasurementKind::Flag, is_set.into())
+    }
+
+    /// The same with what it counts.
+    ///
+    /// ```
+    /// use millpond::manage::Measurement;
+    ///
+    /// assert_eq!(Measurement::gauge("active", 2_usize).with_unit("workers").unit, Some("workers"));
+    /// ```
+    #[must_use]
+    pub fn with_unit(mut self, unit: &'static str) -> Self {
+        self.unit = Some(unit);
+        self
+    }
+
+    fn new(name: &'static str, kind: MeasurementKind, value: Value) -> Self {
         Measurement {
             name,
-            value: value.into(),
+            value,
+            kind,
+            unit: None,
         }
     }
 
     /// A duration that is an estimate: it has three significant digits, so that its [value](Self::value) is short when
     /// it is printed.
     pub(crate) fn estimate(name: &'static str, estimate: impl Into<Option<Duration>>) -> Self {
-        Measurement::new(name, estimate.into().map(rounded))
+        Measurement::gauge(name, estimate.into().map(rounded))
     }
 }
 
@@ -423,14 +500,14 @@ mod tests {
             (1_629_999_999, "1630ms"),
             (90_000_000_000, "90s"),
         ] {
-            let each = Measurement::new("wait", Duration::from_nanos(nanos));
+            let each = Measurement::gauge("wait", Duration::from_nanos(nanos));
             assert_eq!(each.to_string(), format!("wait {printed}"));
             let estimate = Measurement::estimate("wait", Duration::from_nanos(nanos));
             assert_eq!(estimate.value.to_string(), printed);
         }
-        let forever = Measurement::new("wait", Duration::MAX);
+        let forever = Measurement::gauge("wait", Duration::MAX);
         assert_eq!(forever.to_string(), "wait forever");
-        let almost = Measurement::new("wait", Duration::MAX - Duration::from_nanos(1));
+        let almost = Measurement::gauge("wait", Duration::MAX - Duration::from_nanos(1));
         assert!(almost.to_string().ends_with("s"), "{almost}");
         assert_eq!(Measurement::estimate("wait", None).to_string(), "wait none");
     }

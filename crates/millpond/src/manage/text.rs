@@ -17,7 +17,7 @@ pub(super) fn parse_integer<T: FromStr>(text: &str) -> Option<T> {
 }
 
 /// Names are the same whatever their case, and whatever is between their words.
-fn is_same_name(one: &str, other: &str) -> bool {
+pub(super) fn is_same_name(one: &str, other: &str) -> bool {
     let letters = |name: &str| -> String {
         let letters = name
             .chars()
@@ -96,9 +96,9 @@ pub(super) fn print_duration(duration: Duration, f: &mut fmt::Formatter<'_>) -> 
     write!(f, "{}{name}", nanos / unit)
 }
 
-/// A sum of numbers with units: `1h30m`, `1.5s`. `None` for all else, also for a number without a unit.
+/// A sum of numbers with units in any case: `1h30m`, `1.5s`. `None` for all else, also for a number without a unit.
 pub(super) fn parse_duration(text: &str) -> Option<Duration> {
-    if text == "forever" {
+    if text.eq_ignore_ascii_case("forever") {
         return Some(Duration::MAX);
     }
     let (mut rest, mut nanos) = (text, 0_u128);
@@ -110,7 +110,8 @@ pub(super) fn parse_duration(text: &str) -> Option<Duration> {
             .find(|c: char| !c.is_alphabetic())
             .unwrap_or(after.len());
         let (name, after) = after.split_at(end);
-        let name = match name {
+        let name = name.to_lowercase();
+        let name = match name.as_str() {
             "min" => "m",
             "\u{3bc}s" => "us",
             name => name,
@@ -165,6 +166,11 @@ mod tests {
             ("0.25ms", "250us"),
             ("1_000ms", "1s"),
             ("forever", "forever"),
+            ("Forever", "forever"),
+            ("5S", "5s"),
+            ("1H 30Min", "90m"),
+            ("250 MS", "250ms"),
+            ("250\u{39c}S", "250us"),
         ] {
             assert_eq!(duration(text).as_deref(), Some(printed), "{text}");
         }
@@ -260,6 +266,27 @@ mod tests {
             assert_eq!(error.is_out_of_range, text == "times(10)");
         }
         assert_eq!(WAYS.parse("sideways").unwrap_err().hint, None);
+    }
+
+    #[test]
+    fn words_are_read_in_any_case() {
+        const WAIT: ValueType = ValueType::Optional(&ValueType::ANY_DURATION);
+        for (kind, texts, value) in [
+            (WAIT, ["none", "None", "NONE"], Value::None),
+            (WAIT, ["5s", "5S", " 5 S "], Duration::from_secs(5).into()),
+            (ValueType::Boolean, ["true", "True", "TRUE"], true.into()),
+            (
+                ValueType::Boolean,
+                ["false", "False", "FALSE"],
+                false.into(),
+            ),
+        ] {
+            for text in texts {
+                assert_eq!(kind.parse(text), Ok(value.clone()), "{text}");
+            }
+        }
+        let codel: crate::adapt::CoDel = "Target 5MS, INTERVAL 100ms".parse().unwrap();
+        assert_eq!(codel, crate::adapt::CoDel::default());
     }
 
     #[test]

@@ -8,8 +8,10 @@
 //! | integer | `64`, `10_000` |
 //! | duration | `5ms`, `1.5s`, `1h30m`, `forever`; units `ns`, `us`, `ms`, `s`, `m`, `h`, `d` |
 //! | boolean | `true`, `false` |
-//! | choice | `caller_runs`, read in any case and with `-`, a blank or nothing for `_`; with an argument `block(100ms)` |
+//! | choice | `caller_runs`, with an argument `block(100ms)` |
 //! | optional, unset | `none` |
+//!
+//! It is read more leniently than it is written: [`ValueType`] has the table for users.
 //!
 //! # Invariants
 //!
@@ -168,6 +170,18 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 
 /// Which values a parameter can have.
 ///
+/// # Values as text
+///
+/// | type | written as | read as well |
+/// |---|---|---|
+/// | integer | `10000` | `10_000`; no sign, no decimals |
+/// | duration | the largest unit in which it is whole: `90s`, `1500ms`; the longest is `forever` | decimals `1.5s`, sums `1h 30m`, blanks before the unit `90 s`, `1_000ms`. Units: `ns`, `us` (`µs`), `ms`, `s`, `m` (`min`), `h`, `d`. A number without a unit is an error |
+/// | boolean | `true`, `false` | |
+/// | choice | `caller_runs`, with an argument `block(100ms)` | `caller-runs`, `caller runs`, `CallerRuns`; blanks in the parentheses |
+/// | optional | `none`, if it is not set | |
+///
+/// Words and units are read in any case (`None`, `TRUE`, `5S`), and blanks around the text do not matter.
+///
 /// ```
 /// use millpond::manage::{Value, ValueType};
 ///
@@ -279,13 +293,13 @@ impl ValueType {
         let read = match self {
             ValueType::Integer { .. } => parse_integer(text).map(Value::Integer),
             ValueType::Duration { .. } => parse_duration(text).map(Value::Duration),
-            ValueType::Boolean => match text {
-                "true" => Some(Value::Boolean(true)),
-                "false" => Some(Value::Boolean(false)),
-                _ => None,
-            },
+            ValueType::Boolean => {
+                let is = |word| text.eq_ignore_ascii_case(word);
+                let known = is("true") || is("false");
+                known.then(|| Value::Boolean(is("true")))
+            }
             ValueType::Choice(choices) => return parse_choice(choices, text, self),
-            ValueType::Optional(_) if text == "none" => return Ok(Value::None),
+            ValueType::Optional(_) if text.eq_ignore_ascii_case("none") => return Ok(Value::None),
             ValueType::Optional(kind) => {
                 let wrong = |error: ValueError| ValueError {
                     expected: *self,

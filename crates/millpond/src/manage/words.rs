@@ -57,7 +57,13 @@ impl FromStr for CoDel {
         const TIME: ValueType = ValueType::POSITIVE_DURATION;
         let read = |text: &str, label: &str| {
             let text = text.trim();
-            let value = TIME.parse(text.strip_prefix(label).unwrap_or(text))?;
+            let start = text.get(..label.len()).unwrap_or_default();
+            let has_label = start.eq_ignore_ascii_case(label);
+            let value = TIME.parse(if has_label {
+                &text[label.len()..]
+            } else {
+                text
+            })?;
             value
                 .as_duration()
                 .ok_or_else(|| TIME.error(text.to_owned(), false))

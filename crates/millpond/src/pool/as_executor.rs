@@ -69,6 +69,10 @@ impl Executor for ThreadPool {
         self.engine.tombstones.tag().on_worker_thread()
     }
 
+    fn as_managed(&self) -> Option<&dyn Managed> {
+        Some(self)
+    }
+
     fn internals(&self) -> Internals<'_> {
         Internals::of(Arc::as_ptr(&self.engine).addr(), self)
     }

@@ -478,8 +478,8 @@ impl PoolBuilder {
 
     /// The most task names that are measured one by one ([`ThreadPool::metrics_by_name`]). Tasks of further
     /// names are counted together, as "others", until a name has not been in use for a minute or two: that one
-    /// makes room, and its counts are added to the others'. Default: 64; more than 65,535 count as 65,535. A
-    /// name costs each worker that runs tasks of it two or three kilobytes.
+    /// makes room, and its counts are added to the others'. Default: 64; more than 65,535 are an error of
+    /// [`build`](Self::build). A name costs each worker that runs tasks of it two or three kilobytes.
     ///
     /// ```
     /// use millpond::executor::{ExecutorExt, Lifecycle};

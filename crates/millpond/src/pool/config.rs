@@ -16,7 +16,6 @@ pub(super) use live::{ColdConfig, LiveConfig};
 
 use super::{RejectionPolicy, ThreadPool};
 use crate::adapt::CoDel;
-use crate::engine::metrics::MAX_LABELS;
 use crate::engine::parameters;
 use crate::engine::watchdog::RunWarning;
 use crate::machine::Machine;
@@ -326,13 +325,7 @@ pub(super) const TABLE: ParameterTable<Config> = ParameterTable(&[
             Ok(())
         },
     ),
-    parameters::task_names(
-        ValueType::Optional(&ValueType::Integer {
-            min: 0,
-            max: MAX_LABELS as u64,
-        }),
-        |config| config.task_names.into(),
-    ),
+    parameters::task_names(|config| config.task_names.into()),
 ]);
 
 fn default_interval(codel: CoDel) -> Duration {

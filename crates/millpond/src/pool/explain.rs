@@ -6,13 +6,13 @@
 mod advice;
 mod situation;
 mod tasks;
-mod wording;
 
 use super::PoolSnapshot;
 use super::ThreadPool;
 use crate::engine::health::Health;
 use crate::engine::metrics::TaskMetrics;
 use crate::engine::view::WorkerView;
+use crate::engine::wording;
 use crate::machine::Machine;
 use crate::task::{self, BlockedJoin, DetectedCycle};
 use std::fmt;
@@ -151,7 +151,7 @@ pub fn explain(facts: &Facts) -> Explanation {
     sentences.extend(situation::why_tasks_wait(facts));
     sentences.extend(situation::overload(facts));
     sentences.extend(situation::time_to_drain(facts));
-    sentences.extend(situation::how_long(facts));
+    sentences.extend(wording::how_long(&facts.names));
     sentences.extend(tasks::fills_it(facts));
     sentences.extend(tasks::hangs(facts));
     sentences.extend(tasks::waits_for_whom(facts));

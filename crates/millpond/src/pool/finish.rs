@@ -16,7 +16,7 @@
 use super::engine::PoolEngine;
 use super::worker::Worker;
 use crate::engine::metrics::{LabelId, TaskStart};
-use crate::executor::RunOutcome;
+use crate::executor::TaskOutcome;
 use crate::task::{CancelReason, Task};
 use crate::time::{Clock, Deadline};
 use millpond_raw::sync::Mutex;
@@ -134,10 +134,10 @@ impl FinishRun {
     }
 
     /// The task has run on this worker, or was dropped.
-    pub(super) fn end(self, engine: &PoolEngine, worker: &Worker, outcome: RunOutcome) {
+    pub(super) fn end(self, engine: &PoolEngine, worker: &Worker, outcome: TaskOutcome) {
         let has_run = matches!(
             outcome,
-            RunOutcome::Completed | RunOutcome::Panicked | RunOutcome::Unwanted
+            TaskOutcome::Completed | TaskOutcome::Panicked | TaskOutcome::Unwanted
         );
         if !has_run {
             return;

@@ -1,6 +1,6 @@
 //! Callbacks of a pool: before and after each task, and at the end.
 
-use crate::executor::RunOutcome;
+use crate::executor::TaskOutcome;
 use crate::task::{Name, Priority, Task, TaskView};
 use crate::time::Deadline;
 use std::fmt;
@@ -169,17 +169,17 @@ pub enum Ended {
 
 impl Ended {
     /// From its outcome, with the text of its panic.
-    pub(super) fn of(outcome: RunOutcome, message: Option<String>) -> Self {
+    pub(super) fn of(outcome: TaskOutcome, message: Option<String>) -> Self {
         match outcome {
-            RunOutcome::Completed => Ended::Completed,
-            RunOutcome::Panicked => Ended::Panicked { message },
-            RunOutcome::Unwanted => Ended::Cancelled,
-            RunOutcome::Cancelled
-            | RunOutcome::Expired
-            | RunOutcome::TooLate
-            | RunOutcome::Shed
-            | RunOutcome::RanElsewhere
-            | RunOutcome::RanByOwnWorker => Ended::Gone,
+            TaskOutcome::Completed => Ended::Completed,
+            TaskOutcome::Panicked => Ended::Panicked { message },
+            TaskOutcome::Unwanted => Ended::Cancelled,
+            TaskOutcome::Cancelled
+            | TaskOutcome::Expired
+            | TaskOutcome::TooLate
+            | TaskOutcome::Shed
+            | TaskOutcome::RanElsewhere
+            | TaskOutcome::RanByOwnWorker => Ended::Gone,
         }
     }
 

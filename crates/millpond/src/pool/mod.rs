@@ -1,8 +1,9 @@
 //! The elastic thread pool: runs closures on a bounded number of threads that it starts, keeps and lets go.
 //!
-//! Take it for tasks that block or compute, when threads, waiting tasks and waiting time need limits. [`ThreadPool`] is Java's `ThreadPoolExecutor`: a core of workers, a queue, a maximum, a keep-alive, a rejection policy,
-//! hooks and statistics. Every parameter can change while it runs. It is bounded unless you say otherwise, a rejection
-//! gives the closure back, and its handles can be joined and awaited.
+//! Take it for tasks that block or compute, when threads, waiting tasks and waiting time need limits. [`ThreadPool`] is
+//! Java's `ThreadPoolExecutor`: a core of workers, a queue, a maximum, a keep-alive, a rejection policy, hooks and
+//! statistics. Every parameter can change while it runs. It is bounded unless you say otherwise, a rejection gives the
+//! closure back, and its handles can be joined and awaited.
 //!
 //! ```
 //! use millpond::executor::{ExecutorExt, Lifecycle};

@@ -128,7 +128,7 @@ pub struct PoolSnapshot {
     /// Tasks that were given back to their callers: calls that returned an error.
     pub rejected: u64,
     /// Tasks that had to wait for room ([`RejectionPolicy::Block`](crate::pool::RejectionPolicy::Block)).
-    pub blocked: u64,
+    pub waited_for_room: u64,
     /// Cancelled tasks that the rejection policy dropped, new ones and old ones.
     pub discarded: u64,
     /// Completed tasks that the rejection policy let their callers run, counted when they begin.
@@ -219,29 +219,30 @@ impl fmt::Display for PoolSnapshot {
 impl Details for PoolSnapshot {
     fn measurements(&self) -> Vec<Measurement> {
         vec![
-            Measurement::new("active", self.active),
-            Measurement::new("largest", self.largest),
-            Measurement::new("extra_threads", self.extra_threads),
-            Measurement::new("is_overloaded", self.is_overloaded),
+            Measurement::gauge("active", self.active).with_unit("workers"),
+            Measurement::gauge("largest", self.largest).with_unit("workers"),
+            Measurement::gauge("extra_threads", self.extra_threads).with_unit("threads"),
+            Measurement::flag("is_overloaded", self.is_overloaded),
             Measurement::estimate("drains_in", self.drains_in),
-            Measurement::new("running_inline", self.running_inline),
-            Measurement::new("panicked_outside", self.panicked_outside),
-            Measurement::new("cancelled_while_running", self.cancelled_while_running),
-            Measurement::new("self_joined", self.self_joined),
-            Measurement::new("ran_elsewhere", self.ran_elsewhere),
-            Measurement::new("expired", self.expired),
-            Measurement::new("too_late", self.too_late),
-            Measurement::new("finished_late", self.finished_late),
-            Measurement::new("shed", self.shed),
-            Measurement::new("dropped_detached", self.dropped_detached),
-            Measurement::new("left_to_policy", self.left_to_policy),
-            Measurement::new("blocked", self.blocked),
-            Measurement::new("discarded", self.discarded),
-            Measurement::new("caller_ran", self.caller_ran),
-            Measurement::new("extra_ran", self.extra_ran),
-            Measurement::new("handed_back", self.handed_back),
-            Measurement::new("threads_started", self.threads_started),
-            Measurement::new("thread_failures", self.thread_failures),
+            Measurement::gauge("running_inline", self.running_inline).with_unit("tasks"),
+            Measurement::counter("panicked_outside", self.panicked_outside).with_unit("tasks"),
+            Measurement::counter("cancelled_while_running", self.cancelled_while_running)
+                .with_unit("tasks"),
+            Measurement::counter("self_joined", self.self_joined).with_unit("tasks"),
+            Measurement::counter("ran_elsewhere", self.ran_elsewhere).with_unit("tasks"),
+            Measurement::counter("expired", self.expired).with_unit("tasks"),
+            Measurement::counter("too_late", self.too_late).with_unit("tasks"),
+            Measurement::counter("finished_late", self.finished_late).with_unit("tasks"),
+            Measurement::counter("shed", self.shed).with_unit("tasks"),
+            Measurement::counter("dropped_detached", self.dropped_detached).with_unit("tasks"),
+            Measurement::counter("left_to_policy", self.left_to_policy).with_unit("tasks"),
+            Measurement::counter("waited_for_room", self.waited_for_room).with_unit("tasks"),
+            Measurement::counter("discarded", self.discarded).with_unit("tasks"),
+            Measurement::counter("caller_ran", self.caller_ran).with_unit("tasks"),
+            Measurement::counter("extra_ran", self.extra_ran).with_unit("tasks"),
+            Measurement::counter("handed_back", self.handed_back).with_unit("tasks"),
+            Measurement::counter("threads_started", self.threads_started).with_unit("threads"),
+            Measurement::counter("thread_failures", self.thread_failures).with_unit("attempts"),
         ]
     }
 }
@@ -355,7 +356,7 @@ impl PoolEngine {
                 + rare.extra_elsewhere.get(),
             left_to_policy: rejections.all(),
             rejected: rejections.all_given_back(),
-            blocked: rare.blocked.get(),
+            waited_for_room: rare.waited_for_room.get(),
             discarded: rare.discarded.get(),
             caller_ran: rejections.caller_ran,
             extra_ran: rare.extra_ran.get(),

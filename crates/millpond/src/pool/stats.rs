@@ -11,7 +11,7 @@ use millpond_raw::sync::atomic::{AtomicU64, Ordering};
 /// Rare events.
 #[derive(Debug, Default)]
 pub(super) struct RareStats {
-    pub(super) blocked: Counter,
+    pub(super) waited_for_room: Counter,
     pub(super) discarded: Counter,
     pub(super) futile_spins: Counter,
     pub(super) preempted_yields: Counter,

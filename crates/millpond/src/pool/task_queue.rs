@@ -6,7 +6,7 @@
 //!
 //! # The seal
 //!
-//! A task that slips into the queue behind the back of a shutdown would wait there for ever. Java lets it in, checks
+//! A task that enters the queue unnoticed by a shutdown would wait there for ever. Java lets it in, checks
 //! again, and takes it out. The plain flavors, and the one by priority, are *sealed* instead: under the queue's own lock,
 //! before the state of the pool changes.
 //!
@@ -251,7 +251,7 @@ impl TaskQueue {
         }
     }
 
-    /// Whether it is the user's own: a task can slip in behind the back of a shutdown (SEAL-3), and any call of it may
+    /// Whether it is the user's own: a task can enter it unnoticed by a shutdown (SEAL-3), and any call of it may
     /// panic.
     #[inline]
     pub(super) fn is_foreign(&self) -> bool {

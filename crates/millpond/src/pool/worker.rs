@@ -43,7 +43,7 @@ use crate::engine::watchdog::{InterruptTarget, Supervised};
 use crate::engine::{
     self, InlineHost, InlineJoins, InlineRun, Tombstones, WorkerGuard, WorkerPart,
 };
-use crate::executor::{DroppedTask, RunOutcome};
+use crate::executor::{DroppedTask, TaskOutcome};
 use crate::interrupt::{self, Look, Search, WaitError};
 use crate::manage::{Growth, RunState};
 use crate::queue::{BlockingQueue, Taken, WaitSlot};
@@ -224,7 +224,7 @@ impl WorkerGuard<PoolEngine> {
         task: Task,
         shed: Option<CancelReason>,
         start: Option<TaskStart>,
-    ) -> RunOutcome {
+    ) -> TaskOutcome {
         let engine = &*self.engine;
         let finish = FinishRun::of(engine, &task, start);
         let shed = shed.or_else(|| finish.as_ref()?.judge(engine, &task));
@@ -235,7 +235,7 @@ impl WorkerGuard<PoolEngine> {
         outcome
     }
 
-    fn run_hooked(&self, task: Task, shed: Option<CancelReason>) -> RunOutcome {
+    fn run_hooked(&self, task: Task, shed: Option<CancelReason>) -> TaskOutcome {
         let engine = &self.engine;
         let on_drop = |dropped| self.report_dropped(dropped);
         let run = |task: Task, panicked: &mut dyn FnMut(&Panic)| match shed {
@@ -261,7 +261,7 @@ impl WorkerGuard<PoolEngine> {
 
     /// Runs a task so that the watchdog can interrupt it, and no other.
     #[cold]
-    fn run_interruptible(&self, task: Task, panicked: impl FnOnce(&Panic)) -> RunOutcome {
+    fn run_interruptible(&self, task: Task, panicked: impl FnOnce(&Panic)) -> TaskOutcome {
         let turn = self.worker.metrics.turn();
         let stop = InterruptTarget::begin(&self.worker.interrupt_target, turn);
         let runner = &self.engine.runner;
@@ -671,7 +671,7 @@ impl PoolEngine {
         worker: &Worker,
         task: TaskView<'_>,
         start: Timestamp,
-        outcome: RunOutcome,
+        outcome: TaskOutcome,
     ) {
         let Some(labels) = &self.labels else { return };
         let waited = task

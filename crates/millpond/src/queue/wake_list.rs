@@ -121,7 +121,7 @@ fn lock_slow<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
     }
     let mut yields = 0;
     while attempts > 0 && yields < YIELD_ATTEMPTS && contention::may_yield() {
-        // Whoever has the CPU meanwhile is likely to be the holder.
+        // The thread that has the CPU meanwhile is likely to be the holder.
         let _ = contention::yield_now();
         if let Some(guard) = mutex.try_lock() {
             return guard;

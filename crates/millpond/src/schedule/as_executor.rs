@@ -51,6 +51,10 @@ impl<E: Executor + 'static> Executor for ScheduledPool<E> {
         executed
     }
 
+    fn as_managed(&self) -> Option<&dyn Managed> {
+        Some(self)
+    }
+
     fn internals(&self) -> Internals<'_> {
         Internals::of(self.executor.internals().address(), self)
     }
@@ -189,6 +193,11 @@ impl<E: Executor + 'static> Managed for ScheduledPool<E> {
 
     fn engine_snapshot(&self) -> EngineSnapshot {
         self.as_engine_snapshot()
+    }
+
+    /// If the executor is an engine, or a wrapper of one that says so.
+    fn executor(&self) -> Option<&dyn Managed> {
+        self.executor.as_managed()
     }
 
     fn parameters(&self) -> Vec<Parameter> {

@@ -5,14 +5,15 @@
 //!              (a batch, one lock) -> (no lock)           ->  thread, if needed     ->  alarm
 //! ```
 //!
-//! A round hands over a batch at a time until nothing is due or the limit is reached; then the alarm or the leader
-//! is [armed](ScheduleEngine::rearm) for what comes next. Whoever wanted to dispatch meanwhile has requested another round.
+//! A round hands over a batch at a time until nothing is due or the limit is reached; then the alarm or the leader is
+//! [armed](ScheduleEngine::rearm) for what comes next. A thread that wanted to dispatch meanwhile has requested another
+//! round.
 //!
 //! # Invariants
 //!
 //! - **DISPATCH-1** One thread dispatches at a time: it has the [turn](Turn). A thread that comes meanwhile requests
-//!   another round under the lock, and the one that has the turn does not end it without that round. Whoever inserts an
-//!   entry that is due before the alarm dispatches; so does the alarm.
+//!   another round under the lock, and the one that has the turn does not end it without that round. A thread that
+//!   inserts an entry that is due before the alarm dispatches; so does the alarm.
 //! - **DISPATCH-2** Entries are handed over in the order of their due times, and those of the same due time in the
 //!   order in which they were scheduled, also through the [dispatcher's queue](super::dispatcher).
 //! - **DISPATCH-3** All rounds of a turn hand over a bounded number of tasks, and leave the rest to the alarm, so a flood

@@ -1,6 +1,6 @@
 //! The dispatcher: a thread that brings due tasks to an executor that may make its caller wait.
 //!
-//! Whoever [dispatches](super::dispatch) must not wait and must not run tasks: the timers of other pools come next on
+//! A thread that [dispatches](super::dispatch) must not wait and must not run tasks: the timers of other pools come next on
 //! that thread. If the executor cannot take a task at once, because it would block its caller until there is room or
 //! run the task on the spot, the task goes into the dispatcher's queue. From then on everything that becomes due
 //! goes through that queue until it is empty, so that the order stays (DISPATCH-2).

@@ -245,7 +245,7 @@ impl fmt::Display for RunOutcome {
             RunOutcome::Completed => f.write_str("completed"),
             RunOutcome::Failed(error) => write!(f, "failed: {error}"),
             RunOutcome::Panicked(text) => write!(f, "panicked: {text}"),
-            RunOutcome::Rejected => f.write_str("rejected by the executor, or dropped by it"),
+            RunOutcome::Rejected => f.write_str("was rejected by the executor, or dropped by it"),
         }
     }
 }

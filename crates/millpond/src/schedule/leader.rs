@@ -1,6 +1,6 @@
 //! The leader: an idle worker of the pool's own executor that waits for the next due time, in place of the timer.
 //!
-//! With the timer two threads have to wake up for a task, one after the other; and where tasks come thick and
+//! With the timer two threads have to wake up for a task, one after the other; and where tasks follow each other
 //! fast both are busy, which is one too many on a small machine. A leader wakes up by itself and runs what it
 //! finds. It is any idle worker (leader and followers). When it has a task to run it leaves, and the next
 //! idle worker becomes the leader. While there is none the [alarm](super::alarm) fires.
@@ -24,7 +24,7 @@
 //!
 //! - **LEADER-1** While there is a leader no alarm is set; one that was set before may fire, for nothing. `armed`
 //!   (ALARM-1) is the leader's then.
-//! - **LEADER-2** A leader that goes to sleep records until when, in the same step. Whoever dispatches and finds
+//! - **LEADER-2** A leader that goes to sleep records until when, in the same step. A thread that dispatches and finds
 //!   something that is due earlier wakes it.
 //! - **LEADER-3** A leader that leaves sees to it that an alarm is set, up to [`GRACE`] later than necessary if gaps are
 //!   short.

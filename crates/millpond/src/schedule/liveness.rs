@@ -46,9 +46,9 @@
 //!   executor terminates with the pool, and has delivered all outcomes by then. A series tells its handle inside
 //!   its last run.
 //! - **LIVENESS-3** Where both locks are held the state's is taken first.
-//! - **LIVENESS-4** Whoever gives up a guard checks afterwards whether any is left, under both locks, unless the pool is
-//!   open. On the runs' side `is_closing` says so; it is set by the shutdown before the pool's own guard goes. So
-//!   the last one to leave sees it. Two may see it.
+//! - **LIVENESS-4** The thread that gives up a guard checks afterwards whether any is left, under both locks, unless
+//!   the pool is open. On the runs' side `is_closing` says so; it is set by the shutdown before the pool's own guard
+//!   goes. So the last one to leave sees it. Two may see it.
 //! - **LIVENESS-5** Tasks are taken in hand under the lock of the queue that they are taken from. So a stop finds a
 //!   task in a queue, or waits for the one that has it. (Of an executor that is not the pool's own, a task that is
 //!   claimed and has not made its first step is not seen.)
@@ -320,11 +320,11 @@ pub(super) struct Running {
 impl Running {
     /// LIVENESS-2: keeps the guard until the outcome is delivered, if the executor is not the pool's own.
     pub(super) fn until_delivered(mut self) -> Self {
-        self.is_until_delivered = self.core().owned.is_none();
+        self.is_until_delivered = self.engine().owned.is_none();
         self
     }
 
-    pub(super) fn core(&self) -> &ScheduleEngine {
+    pub(super) fn engine(&self) -> &ScheduleEngine {
         self.engine.as_ref().expect("it is only taken in the drop")
     }
 
@@ -345,8 +345,8 @@ impl Running {
 
     fn record(&mut self) {
         let end = std::mem::replace(&mut self.end, BodyEnd::Recorded);
-        if end != BodyEnd::Recorded && !self.core().is_forked() {
-            self.core().runs.counts.lock().record(end);
+        if end != BodyEnd::Recorded && !self.engine().is_forked() {
+            self.engine().runs.counts.lock().record(end);
         }
     }
 }

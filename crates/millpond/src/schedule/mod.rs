@@ -19,7 +19,7 @@
 //!
 //! | I want | take |
 //! |---|---|
-//! | a few workers for timers, and no thinking | [`preset::scheduled`](crate::preset::scheduled) |
+//! | a few workers for timers, with nothing to decide | [`preset::scheduled`](crate::preset::scheduled) |
 //! | timers on a pool of mine | [`ScheduledPool::on`], or [`ScheduledPool::owning`] if it ends with them |
 //! | something later | [`schedule`](ScheduledPool::schedule) |
 //! | something again and again | [`schedule_at_fixed_rate`](ScheduledPool::schedule_at_fixed_rate), [`schedule_with_fixed_delay`](ScheduledPool::schedule_with_fixed_delay), `schedule_cron` |

@@ -9,7 +9,7 @@ use std::time::Duration;
 pub(super) fn run_once<F: FnOnce() -> T, T>(f: F, due: u64, guard: Guard) -> Ending<T> {
     let (late, running) = guard.begin(due);
     let mut running = running.until_delivered();
-    let engine = running.core();
+    let engine = running.engine();
     let Some(decorator) = &engine.decorator else {
         let value = f();
         running.succeed();

@@ -372,7 +372,7 @@ impl Series {
     }
 
     /// Marks it as ended, and removes its entry (SERIES-1). `None` if it had ended before.
-    fn close(&self, pool: &mut PoolState, state: &mut SeriesState) -> Option<Ended> {
+    fn close(&self, pool: &mut PoolState, state: &mut SeriesState) -> Option<EndedSeries> {
         if std::mem::replace(&mut state.has_ended, true) {
             return None;
         }
@@ -380,7 +380,7 @@ impl Series {
         // BOOKS-3
         pool.cancelled += u64::from(planned.is_some());
         let entry = planned.and_then(|key| pool.pending.remove(key));
-        Some(Ended {
+        Some(EndedSeries {
             done: state.done.take(),
             guard: state.guard.take(),
             entry,
@@ -388,8 +388,8 @@ impl Series {
     }
 
     /// What a series that has ended leaves to do, without a lock (SERIES-4).
-    fn finish(&self, ended: Option<Ended>, finish: Finish) {
-        let Some(Ended { done, guard, entry }) = ended else {
+    fn finish(&self, ended: Option<EndedSeries>, finish: Finish) {
+        let Some(EndedSeries { done, guard, entry }) = ended else {
             return;
         };
         self.engine.counters.series.fetch_sub(1, Ordering::Relaxed);
@@ -547,13 +547,13 @@ struct Settled {
     /// It is neither counted nor reported.
     is_silent: bool,
     next: NextRun,
-    ended: Option<Ended>,
+    ended: Option<EndedSeries>,
     handle: Option<Out>,
     runs: u64,
 }
 
 /// What is left of a series that has ended.
-struct Ended {
+struct EndedSeries {
     done: Option<Done>,
     guard: Option<Guard>,
     entry: Option<Entry>,

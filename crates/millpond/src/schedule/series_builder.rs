@@ -321,20 +321,20 @@ impl fmt::Debug for SeriesBuilder<'_> {
 }
 
 /// The value that a series ends with, until it has ended.
-type Aside<T> = Arc<Mutex<Option<Ended<T>>>>;
+type Aside<T> = Arc<Mutex<Option<SeriesEnd<T>>>>;
 
-enum Ended<T> {
+enum SeriesEnd<T> {
     Value(T),
     Failed(super::RunError),
     Panicked(crate::task::Panic),
 }
 
-fn put_aside<R: RunReturn>(aside: &Mutex<Option<Ended<R::End>>>, returned: R) -> RunStatus<()> {
+fn put_aside<R: RunReturn>(aside: &Mutex<Option<SeriesEnd<R::End>>>, returned: R) -> RunStatus<()> {
     match returned.status() {
         RunStatus::Continue => RunStatus::Continue,
         RunStatus::Failed(error) => RunStatus::Failed(error),
         RunStatus::End(value) => {
-            let former = aside.lock().replace(Ended::Value(value));
+            let former = aside.lock().replace(SeriesEnd::Value(value));
             drop(former);
             RunStatus::End(())
         }
@@ -347,17 +347,17 @@ fn end_of<T: Send + 'static>(spec: &TaskSpec, aside: Aside<T>) -> (Done, TaskHan
     let (task, handle) = spec.clone().build(move || {
         let ended = outcome.lock().take();
         match ended {
-            Some(Ended::Value(value)) => Ending::Value { value, late: 0 },
-            Some(Ended::Failed(error)) => Ending::Failed(error),
-            Some(Ended::Panicked(panic)) => panic::resume_unwind(panic.into_payload()),
+            Some(SeriesEnd::Value(value)) => Ending::Value { value, late: 0 },
+            Some(SeriesEnd::Failed(error)) => Ending::Failed(error),
+            Some(SeriesEnd::Panicked(panic)) => panic::resume_unwind(panic.into_payload()),
             None => Ending::NotRun,
         }
     });
     let done = Box::new(move |finish| {
         let ended = match finish {
             Finish::Value => None,
-            Finish::Failed(error) => Some(Ended::Failed(error)),
-            Finish::Panicked(panic) => Some(Ended::Panicked(panic)),
+            Finish::Failed(error) => Some(SeriesEnd::Failed(error)),
+            Finish::Panicked(panic) => Some(SeriesEnd::Panicked(panic)),
             Finish::Cancelled(reason) => {
                 task.cancel(reason);
                 return;

@@ -240,11 +240,11 @@ fn of(engine: &ScheduleEngine) -> ScheduleSnapshot {
 impl Details for ScheduleSnapshot {
     fn measurements(&self) -> Vec<Measurement> {
         vec![
-            Measurement::new("series", self.series),
-            Measurement::new("runs", self.runs),
-            Measurement::new("skipped", self.skipped),
-            Measurement::new("rejected_when_due", self.rejected_when_due),
-            Measurement::new("executed", self.executed),
+            Measurement::gauge("series", self.series),
+            Measurement::counter("runs", self.runs),
+            Measurement::counter("skipped", self.skipped),
+            Measurement::counter("rejected_when_due", self.rejected_when_due).with_unit("tasks"),
+            Measurement::counter("executed", self.executed).with_unit("tasks"),
             Measurement::estimate("lateness_p50", self.lateness.quantile(0.5)),
             Measurement::estimate("lateness_p99", self.lateness.quantile(0.99)),
         ]

@@ -2,8 +2,8 @@
 //!
 //! A thread that sleeps until a time wakes up some microseconds late, even with the smallest timer slack
 //! (`millpond_raw::timer_slack`), and to fall asleep and wake up costs more CPU than most tasks. So what is due sooner
-//! than [`MIN_SLEEP`] is slept through: where due times come thick and fast the thread wakes up once for several of
-//! them.
+//! than [`MIN_SLEEP`] is slept through: where due times follow each other closely the thread wakes up once for
+//! several of them.
 //!
 //! It waits in no other way. A thread that yields until a time has come loses its CPU for a whole time slice where
 //! anybody else wants it ([`contention`](crate::thread::contention)), and all that is due meanwhile is milliseconds late;

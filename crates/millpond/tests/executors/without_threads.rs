@@ -97,7 +97,10 @@ fn a_future_gets_the_room_that_a_worker_makes_without_a_thread_that_waits() {
         full.queued.join().unwrap();
         full.pool.close().unwrap();
         let now = full.pool.snapshot();
-        assert_eq!((now.completed, now.blocked, now.rejected), (3, 1, 0));
+        assert_eq!(
+            (now.completed, now.waited_for_room, now.rejected),
+            (3, 1, 0)
+        );
     }
 }
 
@@ -116,7 +119,7 @@ fn futures_and_threads_are_served_in_the_order_of_their_arrival() {
     assert!(poll(&mut first, &bell).is_pending());
     let (pool, second) = (full.pool.clone(), ordered(2));
     let thread = std::thread::spawn(move || pool.execute(second).is_ok());
-    while full.pool.snapshot().blocked < 2 {
+    while full.pool.snapshot().waited_for_room < 2 {
         std::thread::yield_now();
     }
     // The thread is in the line, or spins for a moment before it enters it.

@@ -416,5 +416,9 @@ fn computations_from_outside_are_counted_once_each_and_are_no_tasks() {
 fn every_engine_has_a_name_and_explains_itself() {
     let engine: &dyn Managed = &pool(2);
     assert_eq!(engine.name(), "mill");
-    assert!(engine.explain().starts_with("The pool has nothing to do"));
+    assert!(
+        engine
+            .explain()
+            .starts_with("mill is running and has nothing to do")
+    );
 }

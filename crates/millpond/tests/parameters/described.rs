@@ -1,6 +1,7 @@
 //! What parameters say of themselves is what their engine does.
 
 use super::{engines, pool, value, values};
+use millpond::forkjoin::ForkJoinPool;
 use millpond::manage::{Change, Invalid, Managed, Parameter, Patch, PatchError, Value, ValueType};
 use millpond::pool::{Queue, ThreadPool};
 use std::time::Duration;
@@ -266,14 +267,29 @@ fn the_guide_lists_every_parameter_of_a_pool() {
     }
 }
 
-/// A range that a builder exceeds is the range that is described: what is more becomes its end.
+/// What a builder takes is what is described, in every engine with workers: nothing is cut down silently.
 #[test]
-fn a_pool_that_is_to_measure_any_number_of_names_measures_as_many_as_are_described() {
-    let pool = pool().max_task_names(usize::MAX).build().unwrap();
-    let all = pool.parameters();
-    let names = all.iter().find(|each| each.name == "max_task_names");
-    let names = names.unwrap();
-    assert_eq!(names.value, Value::from(65_535_usize));
-    assert_eq!(names.kind.check(&names.value), Ok(()));
-    assert!(names.kind.check(&Value::from(65_536_usize)).is_err());
+fn a_pool_measures_as_many_names_as_are_described_and_no_builder_takes_more() {
+    let pool_of = |most| pool().max_task_names(most).build();
+    let forks_of = |most| ForkJoinPool::builder("mill").max_task_names(most).build();
+    let (pool, forks) = (pool_of(65_535).unwrap(), forks_of(65_535).unwrap());
+    for all in [pool.parameters(), forks.parameters()] {
+        let names = all.iter().find(|each| each.name == "max_task_names");
+        let names = names.unwrap();
+        assert_eq!(names.value, Value::from(65_535_usize));
+        assert_eq!(
+            names.kind.to_string(),
+            "an integer from 0 to 65535, or none"
+        );
+        assert_eq!(names.kind.check(&names.value), Ok(()));
+        assert!(names.kind.check(&Value::from(65_536_usize)).is_err());
+    }
+    let wrong = [
+        pool_of(65_536).unwrap_err().to_string(),
+        forks_of(65_536).unwrap_err().to_string(),
+    ];
+    for error in wrong {
+        let expected = "max_task_names cannot be 65536: write an integer from 0 to 65535, or none";
+        assert!(error.contains(expected), "{error}");
+    }
 }

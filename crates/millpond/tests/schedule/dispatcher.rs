@@ -70,6 +70,12 @@ fn a_task_that_the_executor_rejects_is_cancelled_with_an_event() {
     let ScheduleEvent::Rejected(report) = told.recv().unwrap() else {
         panic!("nothing else has happened");
     };
+    let text = report.to_string();
+    assert!(text.starts_with("strict: the task made at "), "{text}");
+    assert!(
+        text.ends_with(" was rejected by the executor, or dropped by it; it will not run"),
+        "{text}"
+    );
     assert_eq!((report.outcome, report.runs), (RunOutcome::Rejected, 0));
     assert_eq!(timers.snapshot().rejected_when_due, 1);
     go.send(()).unwrap();
@@ -98,7 +104,8 @@ fn a_series_goes_on_when_a_run_was_rejected() {
     manual.advance(SECOND);
     assert_eq!((series.rejected(), series.runs()), (2, 0));
     assert_eq!(series.last_outcome(), Some(RunOutcome::Rejected));
-    let text = "mill: a run of beat rejected by the executor, or dropped by it; the series goes on";
+    let text =
+        "mill: a run of beat was rejected by the executor, or dropped by it; the series goes on";
     assert_eq!(told.recv().unwrap(), text);
     go.send(()).unwrap();
     while timers.executor().snapshot().queued > 0 {

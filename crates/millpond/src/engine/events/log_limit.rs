@@ -1,9 +1,8 @@
 //! How many events are logged when no listener hears them.
 //!
-//! Whoever reads the standard error learns no more from the thousandth line of a failing series than from the first, and
-//! everything else on it is lost. So at most [`BURST`] events are logged in a [`PERIOD`]. Further ones are counted, and
-//! one line tells how many those were: when the period is over (an alarm rings, which the first of them asks for), or
-//! when the engine ends.
+//! The thousandth line of a failing series on the standard error says no more than the first, and hides everything else
+//! there. So at most [`BURST`] events are logged in a [`PERIOD`]. Further ones are counted, and one line tells how many
+//! those were: when the period is over (an alarm rings, which the first of them asks for), or when the engine ends.
 
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,7 @@
 //! exits, its counts are added to those of earlier workers. Rare events are counted at once by whichever thread sees
 //! them ([`Counter`]).
 
-use crate::executor::RunOutcome;
+use crate::executor::TaskOutcome;
 use crate::meter::Count;
 use millpond_raw::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -43,7 +43,7 @@ impl WorkerStats {
     }
 
     /// It is over. It is counted before it stops being active, as in [`end`](WorkerStats::end).
-    pub(crate) fn end_inline(&self, outcome: RunOutcome) {
+    pub(crate) fn end_inline(&self, outcome: TaskOutcome) {
         self.count_run(outcome);
         self.joined.add(1);
     }
@@ -59,21 +59,21 @@ impl WorkerStats {
     }
 
     /// It is over. It is counted before it stops running, as in [`end`](WorkerStats::end).
-    pub(crate) fn end_inside(&self, outcome: RunOutcome) {
+    pub(crate) fn end_inside(&self, outcome: TaskOutcome) {
         self.count_inside(outcome);
         self.nested_over.add(1);
     }
 
     /// A tombstone that the worker took from a queue inside of a task.
-    pub(crate) fn count_inside(&self, outcome: RunOutcome) {
+    pub(crate) fn count_inside(&self, outcome: TaskOutcome) {
         self.end_unusual(outcome, 0);
     }
 
     #[inline]
-    fn count_run(&self, outcome: RunOutcome) {
+    fn count_run(&self, outcome: TaskOutcome) {
         match outcome {
-            RunOutcome::Panicked => self.panicked.add(1),
-            RunOutcome::Unwanted => self.unwanted.add(1),
+            TaskOutcome::Panicked => self.panicked.add(1),
+            TaskOutcome::Unwanted => self.unwanted.add(1),
             _ => {}
         }
         self.completed.add(1);
@@ -92,8 +92,8 @@ impl WorkerStats {
     /// The task is over. It is counted before the worker counts as idle: between the two a reader may see the task
     /// twice, but never not at all.
     #[inline]
-    pub(crate) fn end(&self, outcome: RunOutcome, ran: u64) {
-        if outcome == RunOutcome::Completed {
+    pub(crate) fn end(&self, outcome: TaskOutcome, ran: u64) {
+        if outcome == TaskOutcome::Completed {
             self.spent.add(ran);
             self.completed.add(1);
         } else {
@@ -103,21 +103,21 @@ impl WorkerStats {
     }
 
     #[cold]
-    fn end_unusual(&self, outcome: RunOutcome, ran: u64) {
+    fn end_unusual(&self, outcome: TaskOutcome, ran: u64) {
         match outcome {
-            RunOutcome::Completed | RunOutcome::Panicked | RunOutcome::Unwanted => {
+            TaskOutcome::Completed | TaskOutcome::Panicked | TaskOutcome::Unwanted => {
                 self.spent.add(ran);
                 self.count_run(outcome);
             }
-            RunOutcome::Cancelled => self.cancelled.add(1),
-            RunOutcome::Expired => self.expired.add(1),
-            RunOutcome::TooLate => {
+            TaskOutcome::Cancelled => self.cancelled.add(1),
+            TaskOutcome::Expired => self.expired.add(1),
+            TaskOutcome::TooLate => {
                 self.too_late.add(1);
                 self.expired.add(1);
             }
-            RunOutcome::RanElsewhere => self.elsewhere.add(1),
-            RunOutcome::RanByOwnWorker => self.tombstones.add(1),
-            RunOutcome::Shed => self.shed.add(1),
+            TaskOutcome::RanElsewhere => self.elsewhere.add(1),
+            TaskOutcome::RanByOwnWorker => self.tombstones.add(1),
+            TaskOutcome::Shed => self.shed.add(1),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::label::LabelId;
 use super::values::Metrics;
-use crate::executor::RunOutcome;
+use crate::executor::TaskOutcome;
 use crate::meter::{Count, Histogram};
 
 /// The metrics of one label on one worker. Only the worker writes. What every task writes comes first (`repr(C)`).
@@ -47,8 +47,8 @@ impl LabelMetrics {
 
     /// Records a task that is over. Only tasks that ran have times.
     #[inline]
-    pub(super) fn record(&self, outcome: RunOutcome, waited: u64, ran: u64) {
-        if outcome != RunOutcome::Completed && !self.record_unusual(outcome) {
+    pub(super) fn record(&self, outcome: TaskOutcome, waited: u64, ran: u64) {
+        if outcome != TaskOutcome::Completed && !self.record_unusual(outcome) {
             return;
         }
         self.completed.add(1);
@@ -58,24 +58,24 @@ impl LabelMetrics {
 
     /// Returns true if it ran.
     #[cold]
-    fn record_unusual(&self, outcome: RunOutcome) -> bool {
+    fn record_unusual(&self, outcome: TaskOutcome) -> bool {
         match outcome {
-            RunOutcome::Completed => {}
-            RunOutcome::Panicked => self.panicked.add(1),
-            RunOutcome::Unwanted => self.unwanted.add(1),
-            RunOutcome::Cancelled => self.cancelled.add(1),
+            TaskOutcome::Completed => {}
+            TaskOutcome::Panicked => self.panicked.add(1),
+            TaskOutcome::Unwanted => self.unwanted.add(1),
+            TaskOutcome::Cancelled => self.cancelled.add(1),
             // Counted where it ran.
-            RunOutcome::RanElsewhere | RunOutcome::RanByOwnWorker => {}
-            RunOutcome::Expired => self.expired.add(1),
-            RunOutcome::TooLate => {
+            TaskOutcome::RanElsewhere | TaskOutcome::RanByOwnWorker => {}
+            TaskOutcome::Expired => self.expired.add(1),
+            TaskOutcome::TooLate => {
                 self.too_late.add(1);
                 self.expired.add(1);
             }
-            RunOutcome::Shed => self.shed.add(1),
+            TaskOutcome::Shed => self.shed.add(1),
         }
         matches!(
             outcome,
-            RunOutcome::Completed | RunOutcome::Panicked | RunOutcome::Unwanted
+            TaskOutcome::Completed | TaskOutcome::Panicked | TaskOutcome::Unwanted
         )
     }
 

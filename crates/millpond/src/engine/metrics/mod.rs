@@ -28,10 +28,10 @@
 //!
 //! - **METRICS-1** A task is in the metrics of its label when its worker is done with it: soon after its handle is.
 //!   Before that it counts as active ([`WorkerMetrics::running`]).
-//! - **METRICS-2** Between two tasks a worker shows none. Otherwise the watchdog could take the one that begins for the one
-//!   before it, which may have run for long, and interrupt it. That the number, start, label and location that a reader
-//!   sees belong to one task is the promise of [`Activity`](millpond_raw::activity::Activity), and is proved and modelled there: a
-//!   worker [begins](WorkerMetrics::begin_turn) a turn before it publishes anything of it.
+//! - **METRICS-2** Between two tasks a worker shows none. Otherwise the watchdog could take the one that begins for the
+//!   one before it, which may have run for long, and interrupt it. That the number, start, label and location that a
+//!   reader sees belong to one task is the promise of [`Activity`](millpond_raw::activity::Activity), and is proved and
+//!   modelled there: a worker [begins](WorkerMetrics::begin_turn) a turn before it publishes anything of it.
 
 mod counts;
 mod label;

@@ -5,7 +5,7 @@ use super::label_cache::LabelCache;
 use super::label_table::LabelTable;
 use super::sampler::Sampler;
 use super::worker::WorkerMetrics;
-use crate::executor::RunOutcome;
+use crate::executor::TaskOutcome;
 use crate::task::Task;
 use crate::time::TimestampClock;
 use millpond_raw::timestamp::Timestamp;
@@ -62,7 +62,7 @@ pub(crate) trait Recorder {
     fn start_task(&self, task: &Task) -> Option<TaskStart>;
 
     /// The task is over. Returns the nanoseconds that it ran.
-    fn end_task(&self, start: Option<TaskStart>, outcome: RunOutcome) -> u64;
+    fn end_task(&self, start: Option<TaskStart>, outcome: TaskOutcome) -> u64;
 
     /// The worker did not find a task at once: the next one starts later than the last one ended.
     fn note_gap(&self);
@@ -102,7 +102,7 @@ impl Recorder for LiveRecorder<'_> {
     }
 
     #[inline(always)]
-    fn end_task(&self, start: Option<TaskStart>, outcome: RunOutcome) -> u64 {
+    fn end_task(&self, start: Option<TaskStart>, outcome: TaskOutcome) -> u64 {
         match start {
             Some(start) => self.state.end_task(self.target, start, outcome),
             None => 0,
@@ -129,7 +129,7 @@ impl Recorder for NoRecorder {
     }
 
     #[inline]
-    fn end_task(&self, _: Option<TaskStart>, _: RunOutcome) -> u64 {
+    fn end_task(&self, _: Option<TaskStart>, _: TaskOutcome) -> u64 {
         0
     }
 
@@ -177,7 +177,7 @@ impl RecorderState {
     }
 
     #[inline(always)]
-    fn end_task(&self, target: Target<'_>, start: TaskStart, outcome: RunOutcome) -> u64 {
+    fn end_task(&self, target: Target<'_>, start: TaskStart, outcome: TaskOutcome) -> u64 {
         let end = target.timestamps.now();
         let ran = target.timestamps.nanos(start.tick, end);
         target.metrics.record(start.id, outcome, start.waited, ran);
@@ -303,7 +303,7 @@ mod tests {
             since.push(tick);
             hand.advance(Duration::from_secs(10));
             assert_eq!(
-                state.end_task(study.target(), start, RunOutcome::Completed),
+                state.end_task(study.target(), start, TaskOutcome::Completed),
                 10_000_000_000
             );
             assert_eq!(study.shown(), None, "METRICS-2");
@@ -370,10 +370,10 @@ mod tests {
                 // One that is joined in place, inside.
                 let nested = 1 + draw(10);
                 let id = labels.id_of(Some(&nested.to_string()), Location::caller());
-                metrics.record_nested(id, RunOutcome::Completed, 0, nested * 1_000_000_000);
+                metrics.record_nested(id, TaskOutcome::Completed, 0, nested * 1_000_000_000);
                 ran[nested as usize] += 1;
             }
-            state.end_task(target, start, RunOutcome::Completed);
+            state.end_task(target, start, TaskOutcome::Completed);
             ran[number as usize] += 1;
             match draw(20) {
                 0 => labels.renew(hand.clock().now(), &[], |_| 0),

@@ -2,7 +2,7 @@
 
 use super::label::LabelId;
 use super::label_metrics::{LabelMetrics, LabelSums};
-use crate::executor::RunOutcome;
+use crate::executor::TaskOutcome;
 use crate::task::Task;
 use millpond_raw::activity::Activity;
 use millpond_raw::once_box::{AtomicStaticRef, OnceBox};
@@ -95,7 +95,7 @@ impl WorkerMetrics {
     }
 
     /// Records a task that ran inside another one, which has yet to be counted where it began (LABELS-2).
-    pub(crate) fn record_nested(&self, id: LabelId, outcome: RunOutcome, waited: u64, ran: u64) {
+    pub(crate) fn record_nested(&self, id: LabelId, outcome: TaskOutcome, waited: u64, ran: u64) {
         let outer = LabelId::from_bits(self.turns.kind());
         let id = if outer.index() == id.index() {
             id
@@ -107,7 +107,7 @@ impl WorkerMetrics {
 
     /// Records a task that is over.
     #[inline]
-    pub(super) fn record(&self, id: LabelId, outcome: RunOutcome, waited: u64, ran: u64) {
+    pub(super) fn record(&self, id: LabelId, outcome: TaskOutcome, waited: u64, ran: u64) {
         self.label(id).record(outcome, waited, ran);
     }
 

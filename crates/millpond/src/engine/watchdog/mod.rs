@@ -252,7 +252,7 @@ fn hold_timer<E: Supervised>(engine: &E) {
     }
     let mut hold = engine.clock().hold_timer().ok();
     let mut state = watchdog.state.lock();
-    // The limits again: one may have been removed meanwhile, and who removes it lets go of the hold that it finds.
+    // The limits again: one may have been removed meanwhile, and the thread that removes it drops the hold that it finds.
     if wants_it(&state) && watchdog.has_limits() {
         state.hold = hold.take();
     }

@@ -17,6 +17,7 @@ use super::error::{BuildError, RejectReason, Rejected};
 use super::internals::{EngineInternals, Internals};
 use super::runner::{Runner, UncaughtPanic};
 use super::traits::Executor;
+use crate::manage::Managed;
 use crate::task::Task;
 use crate::time::{Clock, Deadline};
 use lanes::Lanes;
@@ -183,6 +184,10 @@ where
             return Err(Rejected::new(task, RejectReason::Forked));
         }
         self.lanes.submit(&self.key, task, deadline)
+    }
+
+    fn as_managed(&self) -> Option<&dyn Managed> {
+        self.lanes.inner().as_managed()
     }
 
     fn internals(&self) -> Internals<'_> {

@@ -1,8 +1,8 @@
 //! What would help a pool, what it has lost, and what must not be.
 
 use super::Facts;
-use super::wording::{count, counted, percent, times};
 use crate::engine::metrics::{Label, Usage};
+use crate::engine::wording::{count, counted, percent, so_far, times};
 use crate::manage::RunState;
 
 pub(super) fn what_would_help(facts: &Facts) -> Option<String> {
@@ -69,19 +69,15 @@ fn heaviest(facts: &Facts) -> Option<(&Label, Usage)> {
 
 pub(super) fn what_was_lost(facts: &Facts) -> Option<String> {
     let now = &facts.snapshot;
-    let losses = [
-        (now.left_to_policy, "rejected"),
+    so_far([
+        (now.rejected, "rejected"),
         (now.caller_ran, "run by the caller instead"),
         (now.expired, "expired before the turn came"),
         (now.shed, "shed after too long a wait"),
         (now.discarded, "thrown away by the rejection policy"),
         (now.panicked, "ended by a panic"),
         (facts.health.long_runs, "reported for running too long"),
-    ];
-    let losses = losses.into_iter().filter(|(many, _)| *many > 0);
-    let said = losses.map(|(many, what)| format!("{} {what}", counted(many, "task")));
-    let said: Vec<_> = said.collect();
-    (!said.is_empty()).then(|| format!("So far: {}.", said.join(", ")))
+    ])
 }
 
 pub(super) fn what_is_wrong(facts: &Facts) -> Vec<String> {

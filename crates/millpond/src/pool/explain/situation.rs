@@ -1,9 +1,8 @@
-//! What a pool does, why tasks wait, and for how long.
+//! What a pool does, and why tasks wait.
 
 use super::Facts;
-use super::wording::{all_busy, count, short};
+use crate::engine::wording::{all_busy, count, short};
 use crate::manage::{Growth, OverloadOrder, RunState};
-use crate::meter::Distribution;
 
 pub(super) fn what_it_does(facts: &Facts) -> String {
     let now = &facts.snapshot;
@@ -121,29 +120,4 @@ pub(super) fn time_to_drain(facts: &Facts) -> Option<String> {
             short(drains_in)
         )
     })
-}
-
-pub(super) fn how_long(facts: &Facts) -> Option<String> {
-    let (mut wait, mut run) = (Distribution::new(), Distribution::new());
-    for named in &facts.names {
-        wait.merge(&named.metrics.wait);
-        run.merge(&named.metrics.run);
-    }
-    let half = |all: &Distribution| short(all.quantile(0.5));
-    let nearly_all = |all: &Distribution| short(all.quantile(0.99));
-    match run.count() {
-        0 => None,
-        1 => Some(format!(
-            "The only task that it has run so far waited for {} and ran for {}.",
-            short(wait.mean()),
-            short(run.mean())
-        )),
-        _ => Some(format!(
-            "Half of its tasks waited for up to about {} (99 %: {}) and ran for up to about {} (99 %: {}).",
-            half(&wait),
-            nearly_all(&wait),
-            half(&run),
-            nearly_all(&run),
-        )),
-    }
 }

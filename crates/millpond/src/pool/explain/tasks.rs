@@ -1,7 +1,7 @@
 //! Which tasks fill a pool, which of them hang, and which wait for each other.
 
 use super::Facts;
-use super::wording::{count, percent, short, times};
+use crate::engine::wording::{count, percent, short, times};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

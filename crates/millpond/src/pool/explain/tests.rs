@@ -10,8 +10,7 @@ mod by_hand;
 
 use crate::executor::{ExecutorExt, Lifecycle};
 use crate::manage::{Growth, OverloadOrder, RunState};
-use crate::pool::PoolSnapshot;
-use crate::pool::ThreadPool;
+use crate::pool::{PoolSnapshot, Queue, RejectionPolicy, ThreadPool};
 use crate::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use by_hand::{busy, ms, new};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -307,7 +306,7 @@ fn losses_are_counted() {
     let idle = "mill is running and has nothing to do.";
     let all = |many| {
         let lost = new().but(|now| {
-            now.left_to_policy = many;
+            now.rejected = many;
             now.caller_ran = many;
             now.expired = many;
             now.shed = many;
@@ -331,6 +330,39 @@ fn losses_are_counted() {
     new()
         .but(|now| now.shed = 3)
         .says(&[idle, "So far: 3 tasks shed after too long a wait."]);
+}
+
+#[test]
+fn tasks_that_the_policy_ran_or_dropped_are_not_rejected() {
+    let left = new().but(|now| (now.left_to_policy, now.caller_ran) = (9, 9));
+    left.says(&[
+        "mill is running and has nothing to do.",
+        "So far: 9 tasks run by the caller instead.",
+    ]);
+}
+
+/// What the pool says agrees with its snapshot.
+#[test]
+fn a_pool_whose_callers_run_tasks_says_that_it_has_rejected_none() {
+    let (go, wait) = mpsc::channel::<()>();
+    let mill = ThreadPool::builder("mill").core(1).max(1);
+    let mill = mill
+        .queue(Queue::bounded(1))
+        .rejection(RejectionPolicy::CallerRuns)
+        .build()
+        .unwrap();
+    mill.execute(move || wait.recv().unwrap_or(())).unwrap();
+    for _ in 0..10 {
+        mill.execute(|| ()).unwrap();
+    }
+    let (now, said) = (mill.snapshot(), mill.explain().to_string());
+    assert_eq!((now.rejected, now.caller_ran), (0, 9));
+    assert!(
+        said.contains("So far: 9 tasks run by the caller instead."),
+        "{said}"
+    );
+    drop(go);
+    mill.close().unwrap();
 }
 
 #[test]

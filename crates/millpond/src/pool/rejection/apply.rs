@@ -3,7 +3,7 @@
 //! # Waiting for room while threads are refused
 //!
 //! Below max, a submitter that finds the queue full starts a worker. If that fails, a worker that is alive will take
-//! a task and make room, so the submitter waits for that as it does at max ([`Refusal`]). It tries again to start a
+//! a task and make room, so the submitter waits for that as it does at max ([`FailedStart`]). It tries again to start a
 //! worker only after a pause, [`START_RETRY`], or if no worker is left; other wake-ups only let it check the queue.
 //! So it neither spins nor wakes other waiting submitters, as the end of each failed start does. Without a worker
 //! nothing would make room: then the task is rejected, with the error of the failed start.
@@ -15,7 +15,7 @@ use crate::engine::dropped::DropSource;
 use crate::engine::metrics::LabelId;
 use crate::engine::watchdog::Supervised;
 use crate::engine::{Hold, Identity, RemovesTasks, Spawn};
-use crate::executor::{CallerRun, Inside, RejectReason, Rejected, RunOutcome, WaiterRegistration};
+use crate::executor::{CallerRun, Inside, RejectReason, Rejected, TaskOutcome, WaiterRegistration};
 use crate::interrupt::{self, Look, WaitError};
 use crate::manage::RunState;
 use crate::pool::ThreadPool;
@@ -54,7 +54,7 @@ impl ThreadPool {
         rejected.task.detach();
         let policy = engine.config().rejection();
         match policy {
-            RejectionPolicy::Block(_) => engine.rare.blocked.add(1),
+            RejectionPolicy::Block(_) => engine.rare.waited_for_room.add(1),
             RejectionPolicy::CallerRuns if !engine.is_shut_down() => {
                 engine.run_in_caller(rejected.task);
                 return Ok(());
@@ -146,7 +146,7 @@ impl PoolEngine {
         self.count_rejection(&task, resolution);
         let on_drop = |dropped| self.report_dropped(dropped);
         match self.runner.run_with(task, on_drop, |_| ()) {
-            RunOutcome::Panicked => self.rare.panicked_outside.add(1),
+            TaskOutcome::Panicked => self.rare.panicked_outside.add(1),
             outcome if is_useless => self.count_useless(outcome),
             _ => {}
         }
@@ -154,10 +154,10 @@ impl PoolEngine {
 
     /// Counts an accepted task that was never queued, and of which nothing was left to run.
     #[cold]
-    fn count_useless(&self, outcome: RunOutcome) {
+    fn count_useless(&self, outcome: TaskOutcome) {
         let counter = match outcome {
-            RunOutcome::Expired | RunOutcome::TooLate => &self.removed.expired,
-            RunOutcome::RanElsewhere | RunOutcome::RanByOwnWorker => &self.removed.elsewhere,
+            TaskOutcome::Expired | TaskOutcome::TooLate => &self.removed.expired,
+            TaskOutcome::RanElsewhere | TaskOutcome::RanByOwnWorker => &self.removed.elsewhere,
             _ => &self.removed.cancelled,
         };
         counter.add(1);
@@ -258,7 +258,7 @@ impl PoolEngine {
                 }
                 return Err(rejected);
             }
-            let refusal = (!rejected.reason.is_saturated()).then(|| Refusal {
+            let failed_start = (!rejected.reason.is_saturated()).then(|| FailedStart {
                 retry_at: self.clock.deadline(START_RETRY),
             });
             if interrupt::check().is_err() {
@@ -277,7 +277,7 @@ impl PoolEngine {
                 let instead = "use `submit_when_room(..).await`";
                 interrupt::check_runtime("RejectionPolicy::Block", task.location(), instead);
             }
-            let waited = self.wait_for_room(&mut task, deadline, refusal);
+            let waited = self.wait_for_room(&mut task, deadline, failed_start);
             let Some(task) = task else {
                 interrupt::restore(waited.map(drop));
                 return self.recheck(identity);
@@ -324,7 +324,7 @@ impl PoolEngine {
         &self,
         task: &mut Option<Task>,
         deadline: Deadline,
-        refusal: Option<Refusal>,
+        failed_start: Option<FailedStart>,
     ) -> Result<Room, WaitError> {
         let mut registration = WaiterRegistration::new(&self.room_waiters);
         let mut putter = PutterGuard {
@@ -339,8 +339,8 @@ impl PoolEngine {
             registration.register(waker);
             let word = self.ctl().read();
             let is_below_max = word.workers() < self.config().limits().max();
-            let refusal = refusal.filter(|_| is_below_max && word.workers() > 0);
-            let retry_at = refusal.map(|refusal| refusal.retry_at);
+            let failed_start = failed_start.filter(|_| is_below_max && word.workers() > 0);
+            let retry_at = failed_start.map(|failed_start| failed_start.retry_at);
             let may_start =
                 is_below_max && retry_at.is_none_or(|at| at.has_passed(self.clock.now()));
             if !word.is_running() || may_start {
@@ -402,7 +402,7 @@ impl PoolEngine {
 
 /// A worker that could not be started for a task that waits for room.
 #[derive(Clone, Copy)]
-struct Refusal {
+struct FailedStart {
     /// When to try again.
     retry_at: Deadline,
 }
@@ -446,14 +446,14 @@ impl ExtraGuard {
             rare.extra_begun.add(1);
             let run = || engine.runner.run_with(task, on_drop, |_| ());
             let counter = match self.extra.stop.enter(run) {
-                RunOutcome::Completed | RunOutcome::Unwanted => &rare.extra_ran,
-                RunOutcome::Panicked => {
+                TaskOutcome::Completed | TaskOutcome::Unwanted => &rare.extra_ran,
+                TaskOutcome::Panicked => {
                     rare.panicked_outside.add(1);
                     &rare.extra_ran
                 }
-                RunOutcome::Expired | RunOutcome::TooLate => &rare.extra_expired,
-                RunOutcome::RanElsewhere | RunOutcome::RanByOwnWorker => &rare.extra_elsewhere,
-                RunOutcome::Cancelled | RunOutcome::Shed => &rare.extra_cancelled,
+                TaskOutcome::Expired | TaskOutcome::TooLate => &rare.extra_expired,
+                TaskOutcome::RanElsewhere | TaskOutcome::RanByOwnWorker => &rare.extra_elsewhere,
+                TaskOutcome::Cancelled | TaskOutcome::Shed => &rare.extra_cancelled,
             };
             counter.add(1);
         }

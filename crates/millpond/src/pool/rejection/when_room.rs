@@ -294,7 +294,7 @@ impl<'a> RoomWaiter<'a> {
             };
             return Some(self.give_back(task, reason));
         }
-        engine.rare.blocked.add(1);
+        engine.rare.waited_for_room.add(1);
         let tag = Some(engine.tombstones.tag());
         self.line = Some(Line {
             place: WaitSlot::default(),

@@ -47,7 +47,7 @@ pub(super) fn new() -> Facts {
             shed: 0,
             dropped_detached: 0,
             rejected: 0,
-            blocked: 0,
+            waited_for_room: 0,
             discarded: 0,
             caller_ran: 0,
             handed_back: 0,
