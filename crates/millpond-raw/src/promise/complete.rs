@@ -6,6 +6,7 @@ use super::queue::Queue;
 use super::word::{BODY, DONE, FIRED, MEMORY, PEEK, RESULT, TAKEN};
 use crate::catch_panic;
 use crate::sync::atomic::Ordering;
+use crate::sync::thread;
 use core::ptr::NonNull;
 
 /// Completes the cell, unless that has happened: its links go to the queue. If `gives`, the reference of the caller is given
@@ -13,7 +14,7 @@ use core::ptr::NonNull;
 ///
 /// # Errors
 ///
-/// The value, if the cell was complete, or another thread completes it.
+/// The value, if another thread was faster. The cell is complete then.
 ///
 /// # Safety
 ///
@@ -30,6 +31,10 @@ pub(super) unsafe fn complete<V, M>(
     let header = &front.header;
     let before = header.word.set(RESULT | BODY);
     if before.has(RESULT) {
+        while !front.is_complete() {
+            // The thread that completes it runs no user code before it has closed the list.
+            thread::yield_now();
+        }
         return Err(value);
     }
     let mut unwanted = None;

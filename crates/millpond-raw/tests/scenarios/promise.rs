@@ -100,6 +100,7 @@ impl Body<Whole, ()> for Twice {
 fn complete(producer: &Producer<Whole, ()>, number: usize, probe: &Probe) -> bool {
     let mut queue = Queue::new();
     let done = producer.complete(Whole::new(number, probe), &mut queue);
+    assert!(producer.is_complete(), "whoever was faster");
     queue.run();
     done.is_ok()
 }

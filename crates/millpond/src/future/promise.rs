@@ -105,7 +105,7 @@ where
     /// ```
     #[doc(alias = "completeExceptionally")]
     pub fn fail(&self, error: E) -> Result<(), E> {
-        if self.producer.is_claimed() {
+        if self.producer.is_complete() {
             return Err(error);
         }
         let failure = self.producer.meta().error(Cause::Failed(error));
@@ -158,7 +158,7 @@ where
     }
 
     pub(super) fn settle_with(&self, cause: Cause<E>) -> bool {
-        if self.producer.is_claimed() {
+        if self.producer.is_complete() {
             return false;
         }
         let failure = self.producer.meta().error(cause);
