@@ -73,7 +73,7 @@ pub(crate) trait WorkerEngine: Terminates {
     fn has_queued_tasks(&self) -> bool;
 
     /// Takes one task out of the queue; none if other threads have taken them, or a queue of the user's keeps it.
-    fn take_queued(&self) -> Vec<TaskOf<Self>>;
+    fn take_queued(&self, hold: &Hold<'_, Self>) -> Vec<TaskOf<Self>>;
 
     /// Cancels tasks that had been accepted, and that no thread can be had for.
     fn cancel_accepted(&self, tasks: Vec<TaskOf<Self>>);
@@ -191,10 +191,10 @@ pub(crate) trait Spawn: WorkerEngine {
                 || matches!(self.add_worker(None, 1), Err((_, NotAdded::Failed(_))));
             if is_refused {
                 // END-4: before the task leaves the queue.
-                let Some(_hold) = Hold::unless_stopped(&**self) else {
+                let Some(hold) = Hold::unless_stopped(&**self) else {
                     return;
                 };
-                let tasks = self.take_queued();
+                let tasks = self.take_queued(&hold);
                 if tasks.is_empty() {
                     return;
                 }
@@ -216,10 +216,10 @@ pub(crate) trait Spawn: WorkerEngine {
 
     /// A thread has died before its first step, after its factory had accepted it (SPAWN-4).
     #[cold]
-    fn worker_never_started(self: &Arc<Self>, worker: &Worker<Self::Part>) {
+    fn worker_never_started(self: &Arc<Self>, hold: &Hold<'_, Self>, worker: &Worker<Self::Part>) {
         let own = worker.take_first().map(|task| vec![task]);
         let lost = own.unwrap_or_else(|| match self.ctl().read().workers() {
-            0 => self.take_queued(),
+            0 => self.take_queued(hold),
             _ => Vec::new(),
         });
         self.cancel_accepted(lost);
@@ -301,7 +301,10 @@ impl<E: WorkerEngine> Drop for WorkerGuard<E> {
         let hold = is_cut_short.then(|| Hold::of(&**engine));
         drop(removed);
         if self.worker.mark_dead() {
-            let _ = catch_panic::call(|| engine.worker_never_started(&self.worker));
+            // One that never started is still counted.
+            if let Some(hold) = &hold {
+                let _ = catch_panic::call(|| engine.worker_never_started(hold, &self.worker));
+            }
         } else if is_cut_short && self.worker.has_started() {
             let _ = catch_panic::call(|| engine.replace_dead_worker());
         }

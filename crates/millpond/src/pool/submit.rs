@@ -167,8 +167,9 @@ impl PoolEngine {
             return false;
         }
         let is_foreign = self.queue.is_foreign();
-        self.take_and_cancel(CancelReason::Dropped, || {
-            self.tombstones.clear(is_foreign, || self.take_tombstones())
+        self.take_and_cancel(CancelReason::Dropped, |hold| {
+            self.tombstones
+                .clear(is_foreign, || self.take_tombstones(hold))
         });
         true
     }
