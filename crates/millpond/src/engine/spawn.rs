@@ -25,6 +25,7 @@ use super::ctl::{AtomicCtl, Ctl};
 use super::starts::Starts;
 use super::termination::{self, Hold, Terminates};
 use super::workers::{Worker, WorkerPart, Workers};
+use crate::executor::Inside;
 use crate::manage::RunState;
 use crate::queue::end_push_for_self;
 use crate::thread::{Body, ThreadFactory};
@@ -165,7 +166,11 @@ pub(crate) trait Spawn: WorkerEngine {
         end_push_for_self();
         // The factory is the user's: its panic is a failed start.
         user_code::check(Kind::Factory);
-        let answer = match catch_panic::call(|| factory.start(body)) {
+        // END-3: the end would wait for the thread that is to be started.
+        let inside = Inside::of(self);
+        let answer = catch_panic::call(|| factory.start(body));
+        drop(inside);
+        let answer = match answer {
             Some(answer) => answer.map(drop),
             None => Err(io::Error::other("the thread factory panicked")),
         };
@@ -187,9 +192,13 @@ pub(crate) trait Spawn: WorkerEngine {
             if !ctl.runs_queued_tasks() || ctl.workers() > 0 || !self.has_queued_tasks() {
                 return;
             }
-            let is_refused = self.start_pause().is_some()
-                || matches!(self.add_worker(None, 1), Err((_, NotAdded::Failed(_))));
-            if is_refused {
+            let refused = match self.start_pause() {
+                None => self.add_worker(None, 1).map_err(|(_, why)| why),
+                Some(error) => Err(NotAdded::Failed(error)),
+            };
+            if let Err(NotAdded::Failed(error)) = refused {
+                // It may be the user's.
+                catch_panic::drop(error);
                 // END-4: before the task leaves the queue.
                 let Some(hold) = Hold::unless_stopped(&**self) else {
                     return;

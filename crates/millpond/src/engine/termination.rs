@@ -11,7 +11,8 @@
 //!   thread) calls [`try_terminate`] afterwards.
 //! - **END-2** One thread moves the control word to TIDYING, under the registry's lock and with no worker registered
 //!   (CTL-3). It alone calls the hook and announces the end.
-//! - **END-3** A wait without a deadline inside a task of the engine is an error: the end would wait for the task.
+//! - **END-3** A wait without a deadline inside a task of the engine, or inside its thread factory, is an error: the end would
+//!   wait for the task, or for the thread that is to be started.
 //! - **END-4** A thread that has an accepted task in hand which is in no queue any more, and which no worker runs, keeps
 //!   the engine from its end by a [`Hold`] until the task is over and in the books. It takes the hold under the
 //!   registry's lock, while the engine cannot have ended: the task is still queued, or the dead worker that it was given
