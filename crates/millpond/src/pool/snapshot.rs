@@ -39,7 +39,8 @@ use std::time::Duration;
 /// and tasks that wrappers of the pool have dropped.
 ///
 /// `submitted` never falls and is exact at rest. In a snapshot of a busy pool it may lack tasks that are on
-/// their way from one place to the next. No task is in it twice.
+/// their way from one place to the next. No task is in it twice. The other numbers are read one after the other: a task that
+/// goes on meanwhile may be in two of them, so that their sum is above `submitted`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolSnapshot {
