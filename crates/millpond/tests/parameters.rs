@@ -163,10 +163,7 @@ fn a_value_that_is_applied_as_text_is_there_afterwards_or_nothing_has_changed() 
         match engine.apply(&patch) {
             // `none` for the interval means "twenty times the target".
             Ok(_) if parameter.name == "shedding_interval" && value == Value::None => (),
-            Ok(_) => assert_eq!(
-                self::value(engine, &parameter.name),
-                kept(&parameter, &value)
-            ),
+            Ok(_) => assert_eq!(self::value(engine, &parameter.name), kept(&value)),
             Err(error) => {
                 assert_eq!(values(engine), before, "{error}");
                 let about = error.problems().iter().map(Invalid::parameter);
@@ -178,14 +175,14 @@ fn a_value_that_is_applied_as_text_is_there_afterwards_or_nothing_has_changed() 
     });
 }
 
-/// A keep-alive of more than five hundred years is forever.
-fn kept(parameter: &Parameter, value: &Value) -> Value {
+/// A duration of more than five hundred years is forever (PARAM-4).
+fn kept(value: &Value) -> Value {
     match value {
-        Value::Duration(time)
-            if parameter.name == "keep_alive" && time.as_nanos() >= u128::from(u64::MAX) =>
-        {
-            Value::Duration(Duration::MAX)
-        }
+        Value::Duration(time) if time.as_nanos() >= u128::from(u64::MAX) => Duration::MAX.into(),
+        Value::Choice {
+            name,
+            argument: Some(argument),
+        } => Value::choice_with(name.clone(), kept(argument)),
         value => value.clone(),
     }
 }

@@ -8,6 +8,7 @@
 )]
 
 use millpond::executor::{Executor, ExecutorExt, Lifecycle, TerminationError, ThreadPerTask};
+use millpond::forkjoin::ForkJoinPool;
 use millpond::manage::{Growth, Managed, Patch};
 use millpond::pool::{
     Ended, Hooks, PoolBuilder, Queue, RejectionContext, RejectionPolicy, TaskInfo, ThreadPool,
@@ -18,10 +19,12 @@ use millpond::queue::{
 };
 use millpond::schedule::ScheduledPool;
 use millpond::task::{Task, TaskHandle, TaskLocal};
+use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::{Clock, ManualClock};
 use millpond_testkit::watch;
 use std::cell::Cell;
 use std::fmt;
+use std::io;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -723,4 +726,50 @@ fn waits_that_end_are_left_alone() {
     });
     assert_eq!(waited.unwrap().join().unwrap(), Ok(false));
     one.close().unwrap();
+}
+
+/// Before it starts the first thread it waits for the end of its own pool.
+struct WaitsFirst<P> {
+    pool: Arc<OnceLock<P>>,
+    told: Mutex<mpsc::Sender<[Result<(), TerminationError>; 3]>>,
+}
+
+impl<P> fmt::Debug for WaitsFirst<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WaitsFirst")
+    }
+}
+
+impl<P: Lifecycle + Send + Sync + 'static> ThreadFactory for WaitsFirst<P> {
+    fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
+        let waited = waits_for_itself(self.pool.get().unwrap());
+        let _ = self.told.lock().unwrap().send(waited);
+        Threads::named("late").start(body)
+    }
+}
+
+fn tells_a_factory_that_waits<P>(build: impl FnOnce(WaitsFirst<P>) -> P)
+where
+    P: Executor + Lifecycle + Clone + 'static,
+{
+    let _watch = watch();
+    let (told, tells) = mpsc::channel();
+    let own = Arc::new(OnceLock::new());
+    let pool = build(WaitsFirst {
+        pool: Arc::clone(&own),
+        told: Mutex::new(told),
+    });
+    assert!(own.set(pool.clone()).is_ok());
+    let _ = pool.execute(|| ());
+    assert_eq!(tells.recv().unwrap(), OWN_TASK);
+    pool.close().unwrap();
+}
+
+#[test]
+fn a_thread_factory_that_waits_for_the_end_of_its_pool_is_told() {
+    tells_a_factory_that_waits(|threads| mill(8).threads(threads).build().unwrap());
+    tells_a_factory_that_waits(|threads| {
+        let mill = ForkJoinPool::builder("mill").parallelism(1);
+        mill.threads(threads).build().unwrap()
+    });
 }

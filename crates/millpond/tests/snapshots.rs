@@ -14,6 +14,9 @@ mod joined;
 #[path = "snapshots/running.rs"]
 mod running;
 
+#[path = "snapshots/stopped.rs"]
+mod stopped;
+
 use millpond::executor::{Executor, ExecutorExt, Lifecycle, Rejected};
 use millpond::forkjoin::ForkJoinPool;
 use millpond::manage::{EngineSnapshot, Managed, Measurement, MeasurementKind, Value};

@@ -16,6 +16,7 @@ use millpond::schedule::ScheduledPool;
 use millpond::thread::{Body, JoinHandle, ThreadFactory, Threads};
 use millpond::time::{Clock, ManualClock};
 use millpond_testkit::watch;
+use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -373,5 +374,94 @@ fn a_fork_join_pool_ends_after_the_task_whose_thread_died_before_its_first_step(
         let mill = ForkJoinPool::builder("mill").parallelism(1);
         let mill = mill.on_event(move |_| _ = events.fetch_add(1, Ordering::SeqCst));
         mill.threads(threads).build().unwrap()
+    });
+}
+
+/// Refuses every thread, the first one when it is told to.
+#[derive(Debug)]
+struct RefusesLater {
+    asked: SyncSender<()>,
+    told: Mutex<Receiver<()>>,
+    error: fn() -> io::Error,
+}
+
+impl ThreadFactory for RefusesLater {
+    fn start(&self, body: Body) -> io::Result<JoinHandle<()>> {
+        self.asked.try_send(()).ok();
+        self.told.lock().unwrap().recv().ok();
+        drop(body);
+        Err((self.error)())
+    }
+}
+
+/// The factory, what it says when it is asked for the first thread, and what tells it to refuse that when it is dropped.
+fn refuses_later(error: fn() -> io::Error) -> (RefusesLater, Receiver<()>, SyncSender<()>) {
+    let ((asked, is_asked), (refuse, told)) = (sync_channel(1), sync_channel(1));
+    let told = Mutex::new(told);
+    let factory = RefusesLater { asked, told, error };
+    (factory, is_asked, refuse)
+}
+
+/// UNDECIDED-1
+#[test]
+fn a_task_that_is_rejected_in_the_end_was_never_submitted_whoever_looks_meanwhile() {
+    let _watch = watch();
+    for core in [0, 1] {
+        let (threads, is_asked, refuse) = refuses_later(|| io::ErrorKind::WouldBlock.into());
+        let mill = ThreadPool::builder("mill").core(core).max(1);
+        let mill = mill.threads(threads).on_event(|_| ());
+        let pool = mill.build().unwrap();
+        std::thread::scope(|threads| {
+            let submitted = threads.spawn(|| pool.submit(|| ()));
+            is_asked.recv().unwrap();
+            assert_eq!(pool.engine_snapshot().submitted, 0);
+            drop(refuse);
+            assert!(submitted.join().unwrap().is_err());
+        });
+        pool.close().unwrap();
+        let books = pool.engine_snapshot();
+        assert_eq!((books.submitted, books.rejected), (0, 1), "core {core}");
+    }
+}
+
+#[derive(Debug)]
+struct Unreadable;
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        panic!("this error has no text")
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+/// While the factory is asked for the thread of one task, another task comes and relies on that thread (SPAWN-1).
+fn loses_no_task_to_an_error_without_a_text<P: Executor + Lifecycle>(
+    build: impl FnOnce(RefusesLater) -> P,
+) {
+    let _watch = watch();
+    let (threads, is_asked, refuse) = refuses_later(|| io::Error::other(Unreadable));
+    let pool = build(threads);
+    std::thread::scope(|threads| {
+        let first = threads.spawn(|| pool.submit(|| ()).map(drop).map_err(|why| why.reason));
+        is_asked.recv().unwrap();
+        let second = pool.submit(|| ()).unwrap();
+        drop(refuse);
+        let first = first.join().unwrap();
+        assert!(matches!(first, Err(RejectReason::SpawnFailed(_))));
+        assert!(second.join().unwrap_err().is_cancelled());
+    });
+    pool.close().unwrap();
+}
+
+#[test]
+fn no_task_waits_for_a_thread_that_is_refused_with_an_error_whose_display_panics() {
+    loses_no_task_to_an_error_without_a_text(|threads| {
+        let mill = ThreadPool::builder("mill").core(0).max(1);
+        mill.threads(threads).on_event(|_| ()).build().unwrap()
+    });
+    loses_no_task_to_an_error_without_a_text(|threads| {
+        let mill = ForkJoinPool::builder("mill").parallelism(1);
+        mill.threads(threads).on_event(|_| ()).build().unwrap()
     });
 }

@@ -7,7 +7,7 @@
 use super::dropped::DropSource;
 use super::metrics::Counter;
 use super::spawn::WorkerEngine;
-use super::termination::{self, Hold};
+use super::termination::Hold;
 use super::workers::Worker;
 use crate::executor::{DroppedTask, TaskOutcome, cancel_dropped};
 use crate::manage::RunState;
@@ -114,10 +114,15 @@ pub(crate) trait RemovesTasks: WorkerEngine + DropSource {
     fn removed(&self) -> &RemovedTasks;
 
     /// Takes all such tasks out of the queues.
-    fn take_where(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task>;
+    fn take_where(&self, hold: &Hold<'_, Self>, wanted: &mut dyn FnMut(&Task) -> bool)
+    -> Vec<Task>;
 
     /// Takes out all that has not started, also what these workers were to start with. The engine is stopped.
-    fn take_unstarted(&self, workers: &[Arc<Worker<Self::Part>>]) -> Vec<Task>;
+    fn take_unstarted(
+        &self,
+        hold: &Hold<'_, Self>,
+        workers: &[Arc<Worker<Self::Part>>],
+    ) -> Vec<Task>;
 
     /// Tasks were taken out, not by a worker. They may have been the last that others wait for (END-1).
     fn tasks_removed(&self);
@@ -131,19 +136,20 @@ pub(crate) trait RemovesTasks: WorkerEngine + DropSource {
             self.ctl().advance_to(RunState::Stopped);
             return Vec::new();
         }
-        let all = self.with_workers(|workers| {
-            // WORKERS-1
-            self.ctl().advance_to(RunState::Stopped);
-            workers.list_all()
-        });
-        // Before anybody is interrupted: a worker that stops what it runs must not begin the next one.
-        let mut unstarted = self.take_unstarted(&all);
-        self.removed().hand_back(&mut unstarted);
+        // END-4
+        let (all, hold) = Hold::stop(self);
+        let mut unstarted = Vec::new();
+        if let Some(hold) = &hold {
+            // Before anybody is interrupted: a worker that stops what it runs must not begin the next one.
+            unstarted = self.take_unstarted(hold, &all);
+            self.removed().hand_back(&mut unstarted);
+        }
         for worker in all {
             worker.stop.set();
         }
         self.wake_for_stop();
-        termination::try_terminate(self);
+        // END-1
+        drop(hold);
         unstarted
     }
 
@@ -152,7 +158,11 @@ pub(crate) trait RemovesTasks: WorkerEngine + DropSource {
         if self.is_forked() {
             return Vec::new();
         }
-        let mut taken = self.take_where(wanted);
+        // END-4: before the tasks leave the queue.
+        let Some(hold) = Hold::unless_over(self) else {
+            return Vec::new();
+        };
+        let mut taken = self.take_where(&hold, wanted);
         if !taken.is_empty() {
             self.removed().hand_back(&mut taken);
             self.tasks_removed();
@@ -161,10 +171,14 @@ pub(crate) trait RemovesTasks: WorkerEngine + DropSource {
     }
 
     /// Takes tasks out of the queues and cancels them, for a caller that is no worker. Returns how many were not tombstones.
-    fn take_and_cancel(&self, reason: CancelReason, take: impl FnOnce() -> Vec<Task>) -> usize {
+    fn take_and_cancel(
+        &self,
+        reason: CancelReason,
+        take: impl FnOnce(&Hold<'_, Self>) -> Vec<Task>,
+    ) -> usize {
         // END-4: before the tasks leave the queue.
         let hold = Hold::unless_over(self);
-        let taken = hold.as_ref().map_or_else(Vec::new, |_| take());
+        let taken = hold.as_ref().map_or_else(Vec::new, take);
         self.give_up(taken, reason)
     }
 

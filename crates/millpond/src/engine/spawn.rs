@@ -26,6 +26,7 @@ use super::ctl::{AtomicCtl, Ctl};
 use super::starts::Starts;
 use super::termination::{self, Hold, Terminates};
 use super::workers::{Worker, WorkerPart, Workers};
+use crate::executor::Inside;
 use crate::manage::RunState;
 use crate::queue::end_push_for_self;
 use crate::thread::{Body, ThreadFactory};
@@ -74,7 +75,7 @@ pub(crate) trait WorkerEngine: Terminates {
     fn has_queued_tasks(&self) -> bool;
 
     /// Takes one task out of the queue; none if other threads have taken them, or a queue of the user's keeps it.
-    fn take_queued(&self) -> Vec<TaskOf<Self>>;
+    fn take_queued(&self, hold: &Hold<'_, Self>) -> Vec<TaskOf<Self>>;
 
     /// Cancels tasks that had been accepted, and that no thread can be had for.
     fn cancel_accepted(&self, tasks: Vec<TaskOf<Self>>);
@@ -166,7 +167,11 @@ pub(crate) trait Spawn: WorkerEngine {
         end_push_for_self();
         // The factory is the user's: its panic is a failed start.
         user_code::check(Kind::Factory);
-        let answer = match catch_panic::call(|| factory.start(body)) {
+        // END-3: the end would wait for the thread that is to be started.
+        let inside = Inside::of(self);
+        let answer = catch_panic::call(|| factory.start(body));
+        drop(inside);
+        let answer = match answer {
             Some(answer) => answer.map(drop),
             None => Err(io::Error::other("the thread factory panicked")),
         };
@@ -188,14 +193,18 @@ pub(crate) trait Spawn: WorkerEngine {
             if !ctl.runs_queued_tasks() || ctl.workers() > 0 || !self.has_queued_tasks() {
                 return;
             }
-            let is_refused = self.start_pause().is_some()
-                || matches!(self.add_worker(None, 1), Err((_, NotAdded::Failed(_))));
-            if is_refused {
+            let refused = match self.start_pause() {
+                None => self.add_worker(None, 1).map_err(|(_, why)| why),
+                Some(error) => Err(NotAdded::Failed(error)),
+            };
+            if let Err(NotAdded::Failed(error)) = refused {
+                // It may be the user's.
+                catch_panic::drop(error);
                 // END-4: before the task leaves the queue.
-                let Some(_hold) = Hold::unless_stopped(&**self) else {
+                let Some(hold) = Hold::unless_stopped(&**self) else {
                     return;
                 };
-                let tasks = self.take_queued();
+                let tasks = self.take_queued(&hold);
                 if tasks.is_empty() {
                     return;
                 }
@@ -217,10 +226,10 @@ pub(crate) trait Spawn: WorkerEngine {
 
     /// A thread has died before its first step, after its factory had accepted it (SPAWN-4).
     #[cold]
-    fn worker_never_started(self: &Arc<Self>, worker: &Worker<Self::Part>) {
+    fn worker_never_started(self: &Arc<Self>, hold: &Hold<'_, Self>, worker: &Worker<Self::Part>) {
         let own = worker.take_first().map(|task| vec![task]);
         let lost = own.unwrap_or_else(|| match self.ctl().read().workers() {
-            0 => self.take_queued(),
+            0 => self.take_queued(hold),
             _ => Vec::new(),
         });
         self.cancel_accepted(lost);
@@ -302,7 +311,10 @@ impl<E: WorkerEngine> Drop for WorkerGuard<E> {
         let hold = is_cut_short.then(|| Hold::of(&**engine));
         drop(removed);
         if self.worker.mark_dead() {
-            let _ = catch_panic::call(|| engine.worker_never_started(&self.worker));
+            // One that never started is still counted.
+            if let Some(hold) = &hold {
+                let _ = catch_panic::call(|| engine.worker_never_started(hold, &self.worker));
+            }
         } else if is_cut_short && self.worker.has_started() {
             let _ = catch_panic::call(|| engine.replace_dead_worker());
         }

@@ -9,6 +9,7 @@
 
 use super::metrics::Counter;
 use crate::time::TimestampClock;
+use millpond_raw::catch_panic;
 use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicU64, Ordering};
 use millpond_raw::timestamp::Timestamp;
@@ -20,6 +21,9 @@ const FREE: u64 = 8;
 
 /// How long a recovered system may have to wait for the next try.
 const PAUSE: Duration = Duration::from_millis(5);
+
+/// Instead of an error whose text cannot be had.
+const UNREADABLE: &str = "the thread factory failed with an error whose Display panics";
 
 /// Attempts to start threads, and when and why the last one failed.
 #[derive(Debug, Default)]
@@ -44,7 +48,11 @@ impl Like {
     fn of(error: &io::Error) -> Self {
         match error.raw_os_error() {
             Some(code) => Like::System(code),
-            None => Like::Other(error.kind(), error.to_string()),
+            None => {
+                // It may be the user's.
+                let text = catch_panic::call(|| error.to_string());
+                Like::Other(error.kind(), text.unwrap_or_else(|| UNREADABLE.to_owned()))
+            }
         }
     }
 

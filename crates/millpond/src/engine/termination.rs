@@ -11,17 +11,20 @@
 //!   thread) calls [`try_terminate`] afterwards.
 //! - **END-2** One thread moves the control word to TIDYING, under the registry's lock and with no worker registered
 //!   (CTL-3). It alone calls the hook and announces the end.
-//! - **END-3** A wait without a deadline inside a task of the engine is an error: the end would wait for the task.
+//! - **END-3** A wait without a deadline inside a task of the engine, or inside its thread factory, is an error: the end would
+//!   wait for the task, or for the thread that is to be started.
 //! - **END-4** A thread that has an accepted task in hand which is in no queue any more, and which no worker runs, keeps
 //!   the engine from its end by a [`Hold`] until the task is over and in the books. It takes the hold under the
 //!   registry's lock, while the engine cannot have ended: the task is still queued, or the dead worker that it was given
-//!   to is still registered. So whoever has waited for the end finds closures dropped, books closed and events told.
+//!   to is still registered. So whoever has waited for the end finds closures dropped, books closed and events told. What
+//!   takes accepted tasks out of an engine has the hold as an argument.
 //!
 //! An engine without a control word implements [`Terminates`] alone, and decides by itself when it is over.
 
 use super::ctl::Ctl;
 use super::events::EventSource;
 use super::spawn::WorkerEngine;
+use super::workers::Worker;
 use crate::executor::{EndWaiters, Inside, TerminationError, Waitable, ended};
 use crate::interrupt;
 use crate::manage::RunState;
@@ -156,6 +159,21 @@ impl<'a, E: WorkerEngine> Hold<'a, E> {
     /// For a caller that is about to take accepted tasks out of a queue. None if the engine is over: then nothing is queued.
     pub(crate) fn unless_over(engine: &'a E) -> Option<Self> {
         Hold::if_still(engine, |ctl| ctl.state() < RunState::Tidying)
+    }
+
+    /// Moves the engine to STOPPED, for a caller that will take what has not started, and lists all its threads. There is
+    /// no hold if the engine is over: then nothing is queued.
+    pub(super) fn stop(engine: &'a E) -> (Vec<Arc<Worker<E::Part>>>, Option<Self>) {
+        let (all, is_held) = engine.with_workers(|workers| {
+            let is_over = engine.ctl().read().state() >= RunState::Tidying;
+            if !is_over {
+                workers.hold();
+            }
+            // WORKERS-1
+            engine.ctl().advance_to(RunState::Stopped);
+            (workers.list_all(), !is_over)
+        });
+        (all, is_held.then(|| Hold::of(engine)))
     }
 
     /// The control word moves to TIDYING under the registry's lock (END-2), so it is read under that.

@@ -33,8 +33,8 @@ use std::marker::PhantomData;
 pub enum TerminationError {
     /// The caller, itself a task, was interrupted.
     Interrupted,
-    /// The caller is a task of that very executor, or a hook or handler called on one of its threads: the executor cannot
-    /// terminate before the caller returns.
+    /// The caller is a task of that very executor, a hook or handler called on one of its threads, or its thread factory: the
+    /// executor cannot terminate before the caller returns.
     OwnTask,
 }
 

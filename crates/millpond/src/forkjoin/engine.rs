@@ -48,7 +48,7 @@ use crate::engine::metrics::{Counter, LabelTable};
 use crate::engine::stacks::LongRuns;
 use crate::engine::watchdog::Watchdog;
 use crate::engine::{
-    AtomicCtl, CommonBuilder, ForkGuard, NotAdded, RemovedTasks, RemovesTasks, Spawn, Starts,
+    AtomicCtl, CommonBuilder, ForkGuard, Hold, NotAdded, RemovedTasks, RemovesTasks, Spawn, Starts,
     Termination, Tombstones, WorkerBuilder, WorkerEngine, WorkerGuard,
 };
 use crate::executor::{ReportDrops, Runner};
@@ -380,7 +380,7 @@ impl WorkerEngine for ForkJoinEngine {
         self.has_visible_work()
     }
 
-    fn take_queued(&self) -> Vec<Task> {
+    fn take_queued(&self, _: &Hold<'_, Self>) -> Vec<Task> {
         // Jobs from outside go back to their callers, which run them.
         drop(self.outside.take_jobs());
         self.remove_tasks(1, &mut |_| true)

@@ -3,7 +3,7 @@
 use super::engine::ForkJoinEngine;
 use super::worker::Worker;
 use crate::engine::{
-    Ctl, RemovedTasks, RemovesTasks, Terminates, Termination, WorkerEngine, termination,
+    Ctl, Hold, RemovedTasks, RemovesTasks, Terminates, Termination, WorkerEngine, termination,
 };
 use crate::manage::RunState;
 use crate::task::Task;
@@ -73,13 +73,13 @@ impl RemovesTasks for ForkJoinEngine {
         &self.removed
     }
 
-    fn take_where(&self, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
+    fn take_where(&self, _: &Hold<'_, Self>, wanted: &mut dyn FnMut(&Task) -> bool) -> Vec<Task> {
         self.remove_tasks(usize::MAX, wanted)
     }
 
-    fn take_unstarted(&self, _: &[Arc<Worker>]) -> Vec<Task> {
+    fn take_unstarted(&self, hold: &Hold<'_, Self>, _: &[Arc<Worker>]) -> Vec<Task> {
         self.pass_queues();
-        self.take_where(&mut |_| true)
+        self.take_where(hold, &mut |_| true)
     }
 
     /// Also called when jobs were taken out.

@@ -5,9 +5,11 @@
 //! it since the check, is answered by putting back what the engines before it have changed.
 
 use super::{Managed, Parameter, Patch, PatchError, Value};
+use millpond_raw::catch_panic;
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A parameter that has changed, or would change: see [`Managed::check`] and [`Managed::apply`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,8 +54,7 @@ impl fmt::Display for Change {
 ///
 /// All patches are checked before the first is applied. An engine that another thread changes meanwhile may reject its patch
 /// all the same. Then the engines before it get their former values back, where nobody has changed them again. An engine
-/// that does not take them, because no patch can set one of them (a rejection policy of the user's own), keeps what it has,
-/// and the [error](ApplyAllError::kept) says so. Between the first engine and the last, other threads see some changed and
+/// that does not take them keeps what it has, and the [error](ApplyAllError::kept) says so and names the reasons there can be. Between the first engine and the last, other threads see some changed and
 /// some not.
 ///
 /// An engine should be there once: what two patches for it do together is not checked before.
@@ -61,6 +62,11 @@ impl fmt::Display for Change {
 /// # Errors
 ///
 /// All that is wrong with the patches, by engine.
+///
+/// # Panics
+///
+/// If an engine of another crate does. When it does so while it is changed, the engines before it get their former values
+/// back as well.
 ///
 /// ```
 /// use millpond::manage::{Managed, Patch, apply_all};
@@ -92,23 +98,37 @@ pub fn apply_all(patches: &[(&dyn Managed, &Patch)]) -> Result<Vec<Vec<Change>>,
     }
     let mut applied = Vec::new();
     for (engine, patch) in patches {
-        match engine.apply(patch) {
-            Ok(changes) => applied.push(changes),
-            Err(error) => {
+        // An engine of another crate may panic.
+        match catch_unwind(AssertUnwindSafe(|| engine.apply(patch))) {
+            Ok(Ok(changes)) => applied.push(changes),
+            Ok(Err(error)) => {
                 let mut error = ApplyAllError::new(vec![(engine.name().to_owned(), error)]);
-                for ((engine, _), changes) in patches.iter().zip(applied).rev() {
-                    error.kept.extend(put_back(*engine, changes));
-                }
+                error.kept = put_all_back(patches, applied);
                 return Err(error);
+            }
+            Err(panic) => {
+                put_all_back(patches, applied);
+                resume_unwind(panic);
             }
         }
     }
     Ok(applied)
 }
 
+/// Puts back what the first engines have changed, the last of them first. Returns what is not possible.
+fn put_all_back(
+    patches: &[(&dyn Managed, &Patch)],
+    applied: Vec<Vec<Change>>,
+) -> Vec<(String, Vec<Change>)> {
+    let changed = patches.iter().zip(applied).rev();
+    changed
+        .filter_map(|((engine, _), changes)| put_back(*engine, changes))
+        .collect()
+}
+
 /// Puts former values back where nobody has changed them again. Returns the changes, if that is not possible.
 fn put_back(engine: &dyn Managed, mut changes: Vec<Change>) -> Option<(String, Vec<Change>)> {
-    let now = engine.parameters();
+    let now = catch_panic::call(|| engine.parameters()).unwrap_or_default();
     changes.retain(|change| {
         let is_there =
             |each: &Parameter| (&each.name, &each.value) == (&change.parameter, &change.to);
@@ -117,7 +137,8 @@ fn put_back(engine: &dyn Managed, mut changes: Vec<Change>) -> Option<(String, V
     let former = changes.iter().fold(Patch::new(), |patch, change| {
         patch.set(change.parameter.clone(), change.from.clone())
     });
-    let kept = engine.apply(&former).is_err();
+    let put_back = catch_panic::call(|| engine.apply(&former));
+    let kept = !matches!(put_back, Some(Ok(_)));
     kept.then(|| (engine.name().to_owned(), changes))
 }
 
@@ -153,8 +174,14 @@ impl ApplyAllError {
         &self.problems
     }
 
-    /// The names of engines that did not take their former values back, and what has changed there. Empty unless other
-    /// threads change the engines at the same time.
+    /// The names of engines that did not take their former values back, and what has changed there.
+    ///
+    /// It is empty unless an engine rejects a patch that it accepted when that was checked, because another thread has
+    /// changed the engine meanwhile. Then those before it keep what they have
+    ///
+    /// - if no patch can set a former value: a queue without a bound that has got one, a rejection policy of your own;
+    /// - if another thread has changed something since then that a former value does not fit;
+    /// - if an engine of another crate refuses.
     pub fn kept(&self) -> &[(String, Vec<Change>)] {
         &self.kept
     }

@@ -10,6 +10,8 @@
 //! - **PARAM-1** Names are unique in a table, and are those of the builder's and the patch's methods.
 //! - **PARAM-2** Reading a parameter and writing what was read changes nothing.
 //! - **PARAM-3** A value that is written has been checked against the type of its row.
+//! - **PARAM-4** A duration that is written is forever or shorter than 2^64 - 1 nanoseconds, as engines count them. So what
+//!   is reported as changed is what the engine has afterwards.
 
 use super::{Change, Invalid, Patch, Setting, Value, ValueType};
 use std::borrow::Cow;
@@ -215,12 +217,15 @@ impl<C> ParameterSpec<C> {
             Setting::Value(value) => self.kind.check(value).map(|()| value.clone()),
             Setting::Text(text) => self.kind.parse(text),
         };
-        read.map_err(|error| Invalid::value(self.name, error, self.advice))
+        // PARAM-4
+        read.map(|value| value.as_stored())
+            .map_err(|error| Invalid::value(self.name, error, self.advice))
     }
 
     fn change(&self, config: &mut C, setting: &Setting) -> Result<(), Invalid> {
         let (value, current) = (self.read(setting)?, (self.get)(config));
-        if value == current {
+        // A builder may have been told a longer duration.
+        if value == current.as_stored() {
             return Ok(());
         }
         if !self.is_live {

@@ -67,7 +67,8 @@ impl fmt::Display for RunState {
 ///
 /// A call is one that submits a task, returned, and took effect: one that would have blocked (`try_execute`) is none.
 /// An engine is at rest when no call is under way and no task moves from one place to the next. A snapshot of a busy
-/// engine may lack tasks that move just then, but shows none twice. A task that a thread pool's
+/// engine may lack tasks that move just then, and no task is in `submitted` twice; but `queued` and `running` are read one
+/// after the other with the counts, so a task that moves may be shown in two of them for a moment. A task that a thread pool's
 /// custom rejection policy keeps for itself is in neither count. A scheduled pool counts each planned run of a series
 /// as submitted, too; a task that it executes at once is submitted to its executor instead.
 ///

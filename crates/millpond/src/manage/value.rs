@@ -102,6 +102,20 @@ impl Value {
         }
     }
 
+    /// The value as an engine has it: from 2^64 - 1 nanoseconds on, which is 584 years, a duration is forever.
+    pub(super) fn as_stored(&self) -> Value {
+        match self {
+            Value::Duration(duration) if duration.as_nanos() >= u128::from(u64::MAX) => {
+                Value::Duration(Duration::MAX)
+            }
+            Value::Choice {
+                name,
+                argument: Some(argument),
+            } => Value::choice_with(name.clone(), argument.as_stored()),
+            other => other.clone(),
+        }
+    }
+
     /// Whether it is `true`.
     pub(crate) fn is_true(&self) -> bool {
         *self == Value::Boolean(true)

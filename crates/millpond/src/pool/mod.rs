@@ -266,12 +266,12 @@ impl ThreadPool {
         if engine.is_forked() {
             return false;
         }
-        let find = || {
+        let removed = engine.take_and_cancel(CancelReason::Removed, |_| {
             let mut is_it = |task: &Task| task.address() == address;
             engine.queue.remove_where(1, &mut is_it)
-        };
+        });
         // One that is not cancelled by this was cancelled before, or a joining thread runs it inline.
-        engine.take_and_cancel(CancelReason::Removed, find) > 0
+        removed > 0
     }
 
     /// Takes tasks that have been cancelled out of the queue, and returns how many they were. They

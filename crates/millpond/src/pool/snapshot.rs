@@ -39,7 +39,8 @@ use std::time::Duration;
 /// and tasks that wrappers of the pool have dropped.
 ///
 /// `submitted` never falls and is exact at rest. In a snapshot of a busy pool it may lack tasks that are on
-/// their way from one place to the next. No task is in it twice.
+/// their way from one place to the next. No task is in it twice. The other numbers are read one after the other: a task that
+/// goes on meanwhile may be in two of them, so that their sum is above `submitted`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolSnapshot {
@@ -87,9 +88,9 @@ pub struct PoolSnapshot {
     /// Tasks that run inside others: a worker joined them while they waited, and runs them inline.
     pub running_inline: usize,
     /// Tasks that the pool has accepted since it was built, and those that its rejection policy ran or dropped
-    /// instead of giving them back. (A task that is given back late, because no thread could be started for it or a
-    /// queue of your own took it during a shutdown, may be in it until the next task is accepted, if a snapshot is
-    /// taken at that very moment.)
+    /// instead of giving them back. (A snapshot that is taken at the very moment when a queue of your own takes a task during
+    /// a shutdown, or when the last worker leaves before a task for which no other thread can be started, may count that
+    /// task, which is then given back. It makes up for it with the next task that is accepted.)
     pub submitted: u64,
     /// Tasks that have run to their end, panicked ones included, on whichever thread.
     pub completed: u64,
@@ -274,6 +275,7 @@ impl PoolEngine {
         // For `submitted`, tasks are looked for in the reverse of the order in which they go through the pool: those
         // that have left, those that workers have begun, those whose worker is being started, those in the queue. So
         // one that goes on meanwhile may be missed, but is never seen twice.
+        let decided = self.rare.undecided.left();
         let left = self.left_without_worker() + self.rejections.sum().caller_ran;
         let (active, largest, extra_threads, counts, firsts) = self.with_workers(|workers| {
             let counts = workers.counts();
@@ -288,6 +290,8 @@ impl PoolEngine {
         let (queued, capacity) = (self.queue.len(), self.queue.capacity());
         let overload = self.shedder.settings();
         let seen = left + counts.begun + firsts as u64 + queued as u64;
+        // UNDECIDED-1
+        let seen = seen.saturating_sub(self.rare.undecided.most(decided));
         // The tombstone of a task that a worker runs inline, or has run, is still in the queue.
         let tombstones = counts.queued_tombstones(self.removed.tombstones.get());
         PoolSnapshot {

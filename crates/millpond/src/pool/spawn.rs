@@ -9,7 +9,7 @@ use super::engine::PoolEngine;
 use super::worker::{WorkerRecord, Workers};
 use crate::engine::events::EventSource;
 use crate::engine::{
-    AtomicCtl, ForkGuard, NotAdded, RemovesTasks, Spawn, Starts, WorkerEngine, WorkerGuard,
+    AtomicCtl, ForkGuard, Hold, NotAdded, RemovesTasks, Spawn, Starts, WorkerEngine, WorkerGuard,
 };
 use crate::executor::ReportDrops;
 use crate::task::{CancelReason, Task};
@@ -57,7 +57,7 @@ impl WorkerEngine for PoolEngine {
         !self.queue.is_empty()
     }
 
-    fn take_queued(&self) -> Vec<Task> {
+    fn take_queued(&self, _: &Hold<'_, Self>) -> Vec<Task> {
         self.queue.remove_where(1, &mut |_| true)
     }
 

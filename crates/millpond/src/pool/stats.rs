@@ -6,6 +6,7 @@
 
 use super::engine::PoolEngine;
 use crate::engine::metrics::Counter;
+use millpond_raw::sync::Mutex;
 use millpond_raw::sync::atomic::{AtomicU64, Ordering};
 
 /// Rare events.
@@ -26,6 +27,7 @@ pub(super) struct RareStats {
     pub(super) panicked_outside: Counter,
     /// The most submitted tasks that a snapshot has shown. Only snapshots use it.
     pub(super) submitted: HighWater,
+    pub(super) undecided: Undecided,
 }
 
 impl PoolEngine {
@@ -34,6 +36,50 @@ impl PoolEngine {
     pub(super) fn left_without_worker(&self) -> u64 {
         let rare = &self.rare;
         rare.discarded.get() + rare.extra_begun.get() + self.removed.total()
+    }
+}
+
+/// Tasks that are put into the queue while there is no worker: they are accepted when a thread has been started for them,
+/// and else taken out again. A snapshot may see them, and must not count them: what it has shown once stays.
+///
+/// - **UNDECIDED-1** A task is counted in before it is put into the queue, and counted out when it is accepted or taken
+///   out. A snapshot reads `left`, then looks into the queue, then reads `entered`, each number under the lock. So all
+///   undecided tasks that it has seen are among [`most`](Undecided::most).
+#[derive(Debug, Default)]
+pub(super) struct Undecided(Mutex<Passed>);
+
+/// Both never fall.
+#[derive(Debug, Default)]
+struct Passed {
+    entered: u64,
+    left: u64,
+}
+
+impl Undecided {
+    /// Counts a task in, until the entry is dropped.
+    pub(super) fn enter(&self) -> UndecidedEntry<'_> {
+        self.0.lock().entered += 1;
+        UndecidedEntry(self)
+    }
+
+    /// How many have left, for [`most`](Undecided::most).
+    pub(super) fn left(&self) -> u64 {
+        self.0.lock().left
+    }
+
+    /// The most undecided tasks that a thread can have seen since it has read how many had left.
+    pub(super) fn most(&self, left_before: u64) -> u64 {
+        self.0.lock().entered - left_before
+    }
+}
+
+/// A task that is neither accepted nor rejected.
+#[derive(Debug)]
+pub(super) struct UndecidedEntry<'a>(&'a Undecided);
+
+impl Drop for UndecidedEntry<'_> {
+    fn drop(&mut self) {
+        self.0.0.lock().left += 1;
     }
 }
 

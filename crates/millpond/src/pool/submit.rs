@@ -42,7 +42,7 @@ impl PoolEngine {
         }
         let (ctl, limits) = (self.ctl().read(), self.config().limits());
         let usual = ctl.is_running()
-            && ctl.workers() >= limits.core()
+            && ctl.workers() >= limits.core().max(1)
             && limits.growth() == Growth::QueueFirst;
         let queue = match &self.queue {
             TaskQueue::Plain(queue) if usual => queue,
@@ -167,8 +167,9 @@ impl PoolEngine {
             return false;
         }
         let is_foreign = self.queue.is_foreign();
-        self.take_and_cancel(CancelReason::Dropped, || {
-            self.tombstones.clear(is_foreign, || self.take_tombstones())
+        self.take_and_cancel(CancelReason::Dropped, |hold| {
+            self.tombstones
+                .clear(is_foreign, || self.take_tombstones(hold))
         });
         true
     }
@@ -228,6 +229,8 @@ impl PoolEngine {
     ) -> Result<Result<(), Rejected<Task>>, Task> {
         let identity = Identity::give(&task, Some(self.tombstones.tag()), &self.timestamps);
         let is_foreign = self.queue.is_foreign();
+        // UNDECIDED-1
+        let undecided = (judged.workers() == 0).then(|| self.rare.undecided.enter());
         if is_foreign {
             self.offer_to_foreign(task)?;
         } else {
@@ -241,11 +244,13 @@ impl PoolEngine {
             Claim::Lost => true,
             Claim::None => is_foreign || self.has_lost_workers(judged),
         };
-        Ok(if rechecks {
+        let taken = if rechecks {
             self.recheck_claim(identity, claim)
         } else {
             self.take_back_if_late(&identity).unwrap_or(Ok(()))
-        })
+        };
+        drop(undecided);
+        Ok(taken)
     }
 
     /// Whether there are fewer workers than a task was judged by, or none.

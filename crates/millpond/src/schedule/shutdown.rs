@@ -9,6 +9,7 @@ use crate::executor::{Inside, TerminationError};
 use crate::manage::RunState;
 use crate::task::{CancelReason, Task, Witness};
 use crate::time::Deadline;
+use millpond_raw::catch_panic;
 use millpond_raw::park::Site;
 use std::sync::Arc;
 
@@ -106,7 +107,10 @@ impl ScheduleEngine {
         }
         let mut in_flight = Vec::new();
         match &self.owned {
-            Some(owned) => unstarted.extend(owned.shutdown_now()),
+            // It may be the user's.
+            Some(owned) => {
+                unstarted.extend(catch_panic::call(|| owned.shutdown_now()).unwrap_or_default())
+            }
             None => {
                 let is_in_flight = |task: &Witness| Some(task.address()) == awaited;
                 let handed_over = self.handed_over.stop().into_iter();
@@ -140,7 +144,8 @@ impl ScheduleEngine {
             return;
         }
         if let Some(owned) = &self.owned {
-            owned.shutdown();
+            // It may be the user's, and must not keep the pool from its end.
+            let _ = catch_panic::call(|| owned.shutdown());
         }
         // EVENTS-5: before a waiter can see the end.
         self.end_events();

@@ -7,6 +7,8 @@ use millpond::manage::{
 };
 use millpond::pool::{Queue, ThreadPool};
 use millpond::preset;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
 
 /// An engine of another crate that finds nothing wrong with a patch until that is applied. Something happens before.
 struct LateToReject<F>(F);
@@ -122,4 +124,36 @@ fn a_change_that_no_patch_can_undo_is_told() {
         "not all was undone (mill, capacity: none -> 5): late: lanes: not now"
     );
     assert_eq!(value(&mill, "capacity"), Value::Integer(5));
+}
+
+#[test]
+fn a_time_that_is_too_long_to_be_counted_is_forever_and_is_put_back_too() {
+    let mill = mill("mill");
+    let before = mill.keep_alive();
+    let late = LateToReject(|| assert_eq!(mill.keep_alive(), Duration::MAX));
+    let ages = Patch::new().set("keep_alive", "300000d");
+    let error = apply_all(&[(&mill, &ages), (&late, &Patch::new())]).unwrap_err();
+    assert!(error.kept().is_empty());
+    assert_eq!(mill.keep_alive(), before);
+
+    let expected = vec![Change::new("keep_alive", before, Duration::MAX)];
+    assert_eq!(mill.check(&ages).unwrap(), expected);
+    assert_eq!(mill.apply(&ages).unwrap(), expected);
+    assert_eq!(value(&mill, "keep_alive"), expected[0].to);
+    assert!(mill.check(&ages).unwrap().is_empty());
+    let block = |time| Patch::new().set("rejection", time);
+    let changes = mill.apply(&block("block(300000d)")).unwrap();
+    assert_eq!(changes[0].to.to_string(), "block(forever)");
+    assert!(mill.check(&block("block(400000d)")).unwrap().is_empty());
+}
+
+#[test]
+fn engines_get_their_former_values_back_if_a_later_one_panics() {
+    let mill = mill("mill");
+    let panics = LateToReject(|| resume_unwind(Box::new("late")));
+    let more = Patch::new().core(4).max(8);
+    let all: [(&dyn Managed, &Patch); 2] = [(&mill, &more), (&panics, &Patch::new())];
+    let caught = catch_unwind(AssertUnwindSafe(|| apply_all(&all)));
+    assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"late"));
+    assert_eq!((mill.core(), mill.max()), (2, 2));
 }

@@ -1,10 +1,15 @@
 //! Shutdowns, and what becomes of what waits.
 
 use crate::kit::{Bench, HOUR, InPlace, SECOND};
-use millpond::executor::{ExecutorExt, Lifecycle, TerminationError};
+use millpond::executor::{
+    Executor, ExecutorExt, Lifecycle, Rejected, TerminationError, TryExecuteError,
+};
 use millpond::schedule::{Every, Scheduled, ScheduledPool};
-use millpond::task::{CancelReason, TaskError};
+use millpond::task::{CancelReason, Task, TaskError};
+use millpond::time::Deadline;
+use millpond_testkit::watch;
 use std::future::Future;
+use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Wake, Waker};
@@ -358,4 +363,73 @@ fn who_is_woken_by_the_last_task_of_a_pool_hears_that_it_cannot_wait_for_the_end
         Some(Err(TerminationError::OwnTask))
     );
     bench.timers.await_termination().unwrap();
+}
+
+/// An executor of the user's that cannot be shut down, and what it was brought.
+#[derive(Clone, Debug, Default)]
+struct Stubborn(Arc<Mutex<Vec<Task>>>);
+
+impl Executor for Stubborn {
+    fn execute_task(&self, task: Task) -> Result<(), Rejected<Task>> {
+        self.0.lock().unwrap().push(task);
+        Ok(())
+    }
+
+    fn try_execute_task(&self, task: Task) -> Result<(), TryExecuteError> {
+        self.execute_task(task).map_err(TryExecuteError::Rejected)
+    }
+}
+
+impl Lifecycle for Stubborn {
+    fn shutdown(&self) {
+        resume_unwind(Box::new("no"))
+    }
+
+    fn shutdown_now(&self) -> Vec<Task> {
+        resume_unwind(Box::new("no"))
+    }
+
+    fn is_shutdown(&self) -> bool {
+        true
+    }
+
+    fn is_terminated(&self) -> bool {
+        true
+    }
+
+    fn await_termination_until(&self, _: Deadline) -> Result<bool, TerminationError> {
+        Ok(true)
+    }
+
+    fn await_termination_timeout(&self, _: Duration) -> Result<bool, TerminationError> {
+        Ok(true)
+    }
+}
+
+#[test]
+fn a_pool_ends_although_its_own_executor_panics_when_it_is_shut_down() {
+    let _watch = watch();
+    let idle = ScheduledPool::owning(Stubborn::default()).build();
+    idle.close().unwrap();
+
+    let below = Stubborn::default();
+    let timers = ScheduledPool::owning(below.clone()).build();
+    let panics = || -> () { resume_unwind(Box::new("dry")) };
+    let task = timers.schedule(Duration::ZERO, panics).unwrap();
+    let brought = loop {
+        if let Some(task) = below.0.lock().unwrap().pop() {
+            break task;
+        }
+        std::thread::yield_now();
+    };
+    timers.shutdown();
+    assert!(!timers.is_terminated(), "a task has not run yet");
+    let _ = brought.run();
+    assert!(task.join().unwrap_err().is_panicked());
+    timers.await_termination().unwrap();
+
+    let stopped = ScheduledPool::owning(Stubborn::default()).build();
+    drop(stopped.schedule(HOUR, || ()).unwrap());
+    assert_eq!(stopped.shutdown_now().len(), 1);
+    stopped.await_termination().unwrap();
 }
