@@ -18,7 +18,10 @@ use std::thread;
 type Callback = Box<dyn FnOnce(Result<u32, String>) + Send>;
 
 /// An API as they are: it calls back from a thread of its own, or never.
-#[expect(clippy::disallowed_methods, reason = "it stands for an API that is not ours")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it stands for an API that is not ours"
+)]
 fn grind(grain: &'static str, callback: Callback) {
     thread::spawn(move || match grain {
         "rye" => callback(Ok(7)),
