@@ -135,6 +135,9 @@ pub(crate) fn try_terminate<E: WorkerEngine>(engine: &E) {
     engine.termination().announce();
 }
 
+/// The workers and extra threads of an engine.
+type AllThreads<E> = Vec<Arc<Worker<<E as WorkerEngine>::Part>>>;
+
 /// Keeps an engine from its end, on this thread, until it is dropped (END-4).
 pub(crate) struct Hold<'a, E: WorkerEngine> {
     engine: &'a E,
@@ -163,7 +166,7 @@ impl<'a, E: WorkerEngine> Hold<'a, E> {
 
     /// Moves the engine to STOPPED, for a caller that will take what has not started, and lists all its threads. There is
     /// no hold if the engine is over: then nothing is queued.
-    pub(super) fn stop(engine: &'a E) -> (Vec<Arc<Worker<E::Part>>>, Option<Self>) {
+    pub(super) fn stop(engine: &'a E) -> (AllThreads<E>, Option<Self>) {
         let (all, is_held) = engine.with_workers(|workers| {
             let is_over = engine.ctl().read().state() >= RunState::Tidying;
             if !is_over {

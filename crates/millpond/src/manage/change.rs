@@ -6,6 +6,7 @@
 
 use super::{Managed, Parameter, Patch, PatchError, Value};
 use millpond_raw::catch_panic;
+use millpond_raw::user_code::{self, Kind};
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
@@ -99,6 +100,7 @@ pub fn apply_all(patches: &[(&dyn Managed, &Patch)]) -> Result<Vec<Vec<Change>>,
     let mut applied = Vec::new();
     for (engine, patch) in patches {
         // An engine of another crate may panic.
+        user_code::check(Kind::Contained);
         match catch_unwind(AssertUnwindSafe(|| engine.apply(patch))) {
             Ok(Ok(changes)) => applied.push(changes),
             Ok(Err(error)) => {

@@ -3,6 +3,10 @@
 //! The counters of workers are in [`crate::engine::metrics`], those of rejections in
 //! [`super::rejection::counters`](super::rejection), those of tasks that left the queue without a worker in
 //! [`crate::engine`].
+//!
+//! - **UNDECIDED-1** An [undecided](Undecided) task is counted in before it is put into the queue, and counted out when it
+//!   is accepted or taken out. A snapshot reads `left`, then looks into the queue, then reads `entered`, each number under
+//!   the lock. So all undecided tasks that it has seen are among [`most`](Undecided::most).
 
 use super::engine::PoolEngine;
 use crate::engine::metrics::Counter;
@@ -40,11 +44,7 @@ impl PoolEngine {
 }
 
 /// Tasks that are put into the queue while there is no worker: they are accepted when a thread has been started for them,
-/// and else taken out again. A snapshot may see them, and must not count them: what it has shown once stays.
-///
-/// - **UNDECIDED-1** A task is counted in before it is put into the queue, and counted out when it is accepted or taken
-///   out. A snapshot reads `left`, then looks into the queue, then reads `entered`, each number under the lock. So all
-///   undecided tasks that it has seen are among [`most`](Undecided::most).
+/// and else taken out again. A snapshot may see them, and must not count them: what it has shown once stays (UNDECIDED-1).
 #[derive(Debug, Default)]
 pub(super) struct Undecided(Mutex<Passed>);
 

@@ -420,7 +420,7 @@ fn a_pool_ends_although_its_own_executor_panics_when_it_is_shut_down() {
         if let Some(task) = below.0.lock().unwrap().pop() {
             break task;
         }
-        std::thread::yield_now();
+        millpond_raw::sync::thread::yield_now();
     };
     timers.shutdown();
     assert!(!timers.is_terminated(), "a task has not run yet");
