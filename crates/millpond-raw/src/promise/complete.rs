@@ -90,8 +90,8 @@ pub(super) unsafe fn complete<V, M>(
 pub(super) unsafe fn attach(source: NonNull<Header>, link: NonNull<Link>, queue: &mut Queue) {
     // SAFETY: PROMISE-1 - by contract.
     let source = unsafe { header(source) };
-    // [V-value]
-    let mut newest = source.head.load(Ordering::Acquire);
+    // Relaxed here and below: whoever reads the value of a complete source acquires it.
+    let mut newest = source.head.load(Ordering::Relaxed);
     while newest != closed() {
         // SAFETY: PROMISE-4 - the caller's, until it is in the list.
         unsafe { set_next(link, newest) };
@@ -99,7 +99,7 @@ pub(super) unsafe fn attach(source: NonNull<Header>, link: NonNull<Link>, queue:
             newest,
             link.as_ptr(),
             Ordering::Release, // [V-list]
-            Ordering::Acquire, // [V-value]
+            Ordering::Relaxed,
         );
         match pushed {
             Ok(_) => return,
@@ -226,8 +226,8 @@ pub(super) unsafe fn record_dead(source: NonNull<Header>, queue: &mut Queue) {
 
 /// Removes the dead links from the list of a source. Returns the number of live ones that it has found.
 pub(super) fn sweep(source: &Header, queue: &mut Queue) -> u32 {
-    // [V-value]
-    let mut newest = source.head.load(Ordering::Acquire);
+    // Relaxed here and below: whoever reads the value of a complete source acquires it.
+    let mut newest = source.head.load(Ordering::Relaxed);
     loop {
         if newest == closed() {
             return 0;
@@ -236,7 +236,7 @@ pub(super) fn sweep(source: &Header, queue: &mut Queue) -> u32 {
             newest,
             core::ptr::null_mut(),
             Ordering::Acquire, // [V-list]
-            Ordering::Acquire, // [V-value]
+            Ordering::Relaxed,
         );
         match taken {
             Ok(_) => break,
@@ -283,8 +283,8 @@ unsafe fn put_back(
     oldest: NonNull<Link>,
     queue: &mut Queue,
 ) {
-    // [V-value]
-    let mut others = source.head.load(Ordering::Acquire);
+    // Relaxed here and below: whoever reads the value of a complete source acquires it.
+    let mut others = source.head.load(Ordering::Relaxed);
     while others != closed() {
         // SAFETY: PROMISE-4 - by contract.
         unsafe { set_next(oldest, others) };
@@ -292,7 +292,7 @@ unsafe fn put_back(
             others,
             newest.as_ptr(),
             Ordering::Release, // [V-list]
-            Ordering::Acquire, // [V-value]
+            Ordering::Relaxed,
         );
         match pushed {
             Ok(_) => return,

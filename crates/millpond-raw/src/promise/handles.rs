@@ -358,8 +358,8 @@ impl<M> Source<M> {
 
     /// Whether the cell is complete.
     pub fn is_complete(&self) -> bool {
-        // [V-value]
-        self.header().head.load(Ordering::Acquire) == cell::closed()
+        // Relaxed: nothing of the value is read through a source.
+        self.header().head.load(Ordering::Relaxed) == cell::closed()
     }
 
     /// Whether the body of the cell has been claimed: it runs, or is gone; or there was none.

@@ -111,8 +111,8 @@ impl Word {
     #[inline]
     pub(super) fn take(&self) -> Seen {
         let change = TAKEN.wrapping_sub(READER);
-        // [V-count]
-        Seen(self.0.fetch_add(change, Ordering::AcqRel))
+        // Relaxed: it is followed by the release of the readers' reference to the memory.
+        Seen(self.0.fetch_add(change, Ordering::Relaxed))
     }
 
     /// Replaces what was seen.
@@ -124,7 +124,9 @@ impl Word {
     pub(super) fn replace(&self, seen: Seen, next: impl FnOnce(u64) -> u64) -> Result<(), Seen> {
         let next = next(seen.0);
         // [V-body] [V-count]
-        let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+        let success = Ordering::AcqRel;
+        // Relaxed: the caller tries again, or leaves the cell alone.
+        let failure = Ordering::Relaxed;
         let replaced = self.0.compare_exchange_weak(seen.0, next, success, failure);
         replaced.map(drop).map_err(Seen)
     }

@@ -175,6 +175,7 @@ macro_rules! drive {
                 peeking_and_firing_agree,
                 peeking_and_completing_by_hand_agree,
                 sweeping_and_completing_agree,
+                sweeping_and_attaching_agree,
                 claiming_a_held_body_and_completing_by_hand_agree,
                 one_of_several_writers_is_the_last,
             }

@@ -384,6 +384,25 @@ pub(crate) fn sweeping_and_completing_agree() {
     assert_eq!(probe.others(), 0);
 }
 
+/// A sweep by one thread sees the links that others have attached.
+pub(crate) fn sweeping_and_attaching_agree() {
+    let (probe, runs) = (Probe::default(), Arc::new(AtomicUsize::new(0)));
+    let (producer, reader) = promise::pair(());
+    let source = reader.upstream().to_source();
+    let attacher = spawn({
+        let (probe, runs) = (probe.clone(), Arc::clone(&runs));
+        move || stage(reader, &probe, &runs)
+    });
+    let mut queue = Queue::new();
+    assert!(source.dependents(&mut queue) <= 1);
+    queue.run();
+    let made = attacher.join().unwrap();
+    assert!(complete(&producer, 7, &probe));
+    assert_eq!(taken(made), 8);
+    drop((producer, source));
+    assert_eq!(probe.others(), 0);
+}
+
 /// A body that waits to be claimed by its holder goes to the holder, or to the thread that completes the cell by hand.
 pub(crate) fn claiming_a_held_body_and_completing_by_hand_agree() {
     struct Token(Probe);
