@@ -27,7 +27,7 @@ impl Delayed {
         };
         let queue = DelayQueue::due_by(due).with_clock(hand.clock());
         let pool = ThreadPool::builder(fresh_name()).clock(hand.clock());
-        let pond = Pond::of(shape(pool.queue(Queue::own(queue))));
+        let pond = Pond::of(shape(pool.queue(Queue::custom(queue))));
         Delayed { hand, pond }
     }
 

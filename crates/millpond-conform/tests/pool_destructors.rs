@@ -88,7 +88,7 @@ fn lose<L: Send + 'static>(queue: fn() -> Queue, load: impl Fn(&ThreadPool) -> L
 
 const QUEUES: [fn() -> Queue; 2] = [
     || Queue::bounded(4),
-    || Queue::own(OwnQueue::<Task>::bounded(4)),
+    || Queue::custom(OwnQueue::<Task>::bounded(4)),
 ];
 
 #[test]

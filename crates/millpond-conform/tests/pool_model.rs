@@ -220,8 +220,8 @@ impl Rig {
             (Flavor::HandOff, _) => Queue::hand_off(),
             (Flavor::Plain, None) => Queue::unbounded(),
             (Flavor::Plain, Some(most)) => Queue::bounded(most),
-            (Flavor::Own, None) => Queue::own(FifoQueue::unbounded()),
-            (Flavor::Own, Some(most)) => Queue::own(FifoQueue::bounded_growing(most).unwrap()),
+            (Flavor::Own, None) => Queue::custom(FifoQueue::unbounded()),
+            (Flavor::Own, Some(most)) => Queue::custom(FifoQueue::bounded_growing(most).unwrap()),
         };
         let ends = Arc::new(AtomicUsize::new(0));
         let pool = ThreadPool::builder("model")

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 fn over(queue: OwnQueue<Task>) -> PoolBuilder {
-    ThreadPool::builder(fresh_name()).queue(Queue::own(queue))
+    ThreadPool::builder(fresh_name()).queue(Queue::custom(queue))
 }
 
 /// A queue that holds up the next who comes to this step, until the gate is open.

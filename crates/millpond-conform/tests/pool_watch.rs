@@ -118,7 +118,7 @@ fn a_task_that_is_on_its_way_while_the_watch_ends_is_watched_all_the_same() {
         let pool = ThreadPool::builder(fresh_name()).core(1).max(1);
         let pool = pool.clock(hand.clock()).on_event(|_| ());
         let pool = pool.run_warning(RunWarning::after(ms(100)));
-        let pond = Pond::of(pool.queue(Queue::own(queue)));
+        let pond = Pond::of(pool.queue(Queue::custom(queue)));
         pond.submit(|| ()).unwrap().join().unwrap();
         pond.await_idle(1);
         let (gate, held) = hold(&pond);
@@ -134,7 +134,7 @@ fn only_what_is_seen_twice_is_a_lost_wake_up() {
     case("twice", || {
         let queue = OwnQueue::bounded(10).that_forgets_a_wake_up();
         let pool = ThreadPool::builder(fresh_name()).core(1).on_event(|_| ());
-        let pond = Pond::of(pool.queue(Queue::own(queue)));
+        let pond = Pond::of(pool.queue(Queue::custom(queue)));
         assert!(pond.prestart_core().unwrap());
         pond.await_idle(1);
         let watch = Stopwatch::start();
@@ -157,7 +157,7 @@ fn a_short_limit_does_not_make_lost_wake_ups_of_slow_ones() {
         let pool = ThreadPool::builder(fresh_name()).core(1).max(1);
         let pool = pool.clock(hand.clock()).on_event(|_| ());
         let pool = pool.run_warning(RunWarning::after(ms(50)));
-        let pond = Pond::of(pool.queue(Queue::own(queue)));
+        let pond = Pond::of(pool.queue(Queue::custom(queue)));
         assert!(pond.prestart_core().unwrap());
         pond.await_idle(1);
         let task = pond.submit(|| ()).unwrap();
@@ -216,7 +216,7 @@ fn a_lost_wake_up_is_a_fault_for_a_minute() {
         let pool = pool.clock(hand.clock()).on_event(|_| ());
         // By a manual clock a pool is watched only if it has a limit.
         let pool = pool.run_warning(RunWarning::after(ms(3_600_000)));
-        let pond = Pond::of(pool.queue(Queue::own(queue)));
+        let pond = Pond::of(pool.queue(Queue::custom(queue)));
         assert!(pond.prestart_core().unwrap());
         pond.await_idle(1);
         let task = pond.submit(|| ()).unwrap();

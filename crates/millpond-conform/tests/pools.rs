@@ -61,32 +61,32 @@ pool_waiting_suite pool_counts_suite pool_live_suite }
 ask! { pool_hand_off, |name, _| pool(name, Queue::hand_off()),
 pool_sizes_suite pool_idle_suite pool_factory_suite pool_hooks_suite pool_ends_suite pool_races_suite }
 
-ask! { extended_own_queue, |name, places| extended(name, Queue::own(OwnQueue::bounded(places))),
+ask! { extended_own_queue, |name, places| extended(name, Queue::custom(OwnQueue::bounded(places))),
 pool_sizes_suite pool_idle_suite pool_factory_suite pool_hooks_suite pool_ends_suite pool_races_suite
 pool_waiting_suite pool_counts_suite pool_live_suite
 pool_full_suite pool_refusal_suite pool_block_suite pool_extra_suite }
 
 ask! { extended_by_priority, |name, places| {
-    extended(name, Queue::own(PriorityQueue::by(by_name).with_bound(places).unwrap()))
+    extended(name, Queue::custom(PriorityQueue::by(by_name).with_bound(places).unwrap()))
 },
 pool_sizes_suite pool_idle_suite pool_factory_suite pool_hooks_suite pool_ends_suite pool_races_suite
 pool_waiting_suite pool_counts_suite pool_live_suite
 pool_full_suite pool_refusal_suite pool_block_suite pool_extra_suite }
 
-ask! { extended_fair_hand_off, |name, _| extended(name, Queue::own(HandOffQueue::fair())),
+ask! { extended_fair_hand_off, |name, _| extended(name, Queue::custom(HandOffQueue::fair())),
 pool_sizes_suite pool_idle_suite pool_factory_suite pool_hooks_suite pool_ends_suite pool_races_suite }
 
-ask! { pool_own_fifo, |name, places| pool(name, Queue::own(FifoQueue::bounded(places).unwrap())),
+ask! { pool_own_fifo, |name, places| pool(name, Queue::custom(FifoQueue::bounded(places).unwrap())),
 pool_ends_suite pool_races_suite pool_waiting_suite pool_live_suite pool_full_suite pool_block_suite }
 
 ask! { pool_delayed, |name, places| {
-    pool(name, Queue::own(DelayQueue::new().with_bound(places).unwrap()))
+    pool(name, Queue::custom(DelayQueue::new().with_bound(places).unwrap()))
 },
 pool_idle_suite pool_ends_suite pool_races_suite
 pool_waiting_suite pool_counts_suite pool_full_suite pool_refusal_suite pool_block_suite }
 
 ask! { pool_weighed, |name, places| {
-    pool(name, Queue::own(WeightedQueue::bounded(places as u64, |_: &Task| 1).unwrap()))
+    pool(name, Queue::custom(WeightedQueue::bounded(places as u64, |_: &Task| 1).unwrap()))
 },
 pool_idle_suite pool_ends_suite pool_races_suite
 pool_waiting_suite pool_counts_suite pool_full_suite pool_refusal_suite pool_block_suite }
@@ -113,11 +113,11 @@ ask! { pool_guarded, |name, places| guarded(name, Queue::bounded(places)),
 pool_idle_suite pool_hooks_suite pool_ends_suite pool_races_suite
 pool_waiting_suite pool_counts_suite pool_live_suite pool_full_suite pool_block_suite }
 
-ask! { pool_transfer, |name, _| pool(name, Queue::own(TransferQueue::unbounded())),
+ask! { pool_transfer, |name, _| pool(name, Queue::custom(TransferQueue::unbounded())),
 pool_idle_suite pool_factory_suite pool_ends_suite pool_races_suite
 pool_waiting_suite pool_counts_suite pool_live_suite }
 
-ask! { pool_deque, |name, places| pool(name, Queue::own(BlockingDeque::bounded(places).unwrap())),
+ask! { pool_deque, |name, places| pool(name, Queue::custom(BlockingDeque::bounded(places).unwrap())),
 pool_idle_suite pool_ends_suite pool_races_suite
 pool_waiting_suite pool_counts_suite pool_full_suite pool_refusal_suite pool_block_suite }
 
@@ -155,7 +155,7 @@ fn eager() -> ThreadPool {
 }
 
 fn own() -> ThreadPool {
-    let pool = extended(fresh_name(), Queue::own(OwnQueue::bounded(64)));
+    let pool = extended(fresh_name(), Queue::custom(OwnQueue::bounded(64)));
     pool.core(4).max(6).build().unwrap()
 }
 

@@ -457,7 +457,7 @@ fn an_inline_join_does_not_bypass_a_queue_that_holds_tasks_back() {
         };
         let queue = DelayQueue::due_by(due).with_clock(hand.clock());
         let pool = ThreadPool::builder(fresh_name()).core(2).max(2);
-        let pond = Pond::of(pool.clock(hand.clock()).queue(Queue::own(queue)));
+        let pond = Pond::of(pool.clock(hand.clock()).queue(Queue::custom(queue)));
         pond.prestart_all_core().unwrap();
         let (pool, started) = (pond.pool(), Latch::new(1));
         let arrived = started.clone();

@@ -71,7 +71,7 @@ fn watched(
     let pool = ThreadPool::builder("mill")
         .core(1)
         .max(1)
-        .queue(Queue::own(queue))
+        .queue(Queue::custom(queue))
         .run_warning(RunWarning::after(Duration::from_millis(10)))
         .on_event(move |notice| {
             assert!(!is_timer());

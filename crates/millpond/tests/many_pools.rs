@@ -120,7 +120,7 @@ fn a_task_that_outlives_its_pool_is_no_task_of_a_later_one() {
     let _watch = watch();
     let with = |queue: &Common| {
         let mill = ThreadPool::builder("mill").core(1).max(1);
-        mill.queue(Queue::own(queue.clone())).build().unwrap()
+        mill.queue(Queue::custom(queue.clone())).build().unwrap()
     };
     let fresh = || Common(Arc::new(FifoQueue::unbounded()));
     let queue = fresh();

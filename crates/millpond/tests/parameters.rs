@@ -49,8 +49,8 @@ fn engines() -> Vec<Box<dyn Managed>> {
         careful,
         pool().queue(Queue::unbounded()).without_metrics(),
         pool().queue(Queue::by_priority(9, MS)).rejection(custom),
-        pool().queue(Queue::own(FifoQueue::bounded(4).unwrap())),
-        pool().queue(Queue::own(FifoQueue::unbounded())),
+        pool().queue(Queue::custom(FifoQueue::bounded(4).unwrap())),
+        pool().queue(Queue::custom(FifoQueue::unbounded())),
         preset::cached("mill", 3),
         preset::java::single("mill"),
     ];

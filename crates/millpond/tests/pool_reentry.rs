@@ -432,7 +432,7 @@ fn a_queue_of_the_users_may_submit_to_its_pool_while_a_task_comes_in() {
         let queue = Busy::new();
         let mill = ThreadPool::builder("mill").core(1).max(4);
         let mill = mill.growth(Growth::ThreadsFirst);
-        let pool = mill.queue(Queue::own(queue.clone())).build().unwrap();
+        let pool = mill.queue(Queue::custom(queue.clone())).build().unwrap();
         // A worker that is free, so that the next task goes into the queue.
         pool.submit(|| ()).unwrap().join().unwrap();
         let inner = pool.clone();
@@ -459,7 +459,7 @@ fn with_one_that_is_free(queue: &Busy) -> (ThreadPool, ManualClock) {
     let hand = ManualClock::new();
     let mill = ThreadPool::builder("mill").core(0).max(3);
     let mill = mill.growth(Growth::ThreadsFirst).keep_alive(KEEP_ALIVE);
-    let mill = mill.queue(Queue::own(queue.clone())).clock(hand.clock());
+    let mill = mill.queue(Queue::custom(queue.clone())).clock(hand.clock());
     let pool = mill.build().unwrap();
     pool.submit(|| ()).unwrap().join().unwrap();
     wait_until(|| hand.sleepers() == 1);
@@ -579,7 +579,7 @@ fn a_queue_of_the_users_may_change_its_pool_while_its_capacity_changes() {
     let _watch = watch();
     let queue = Busy::new();
     let pool = ThreadPool::builder("mill").core(1).max(4);
-    let pool = pool.queue(Queue::own(queue.clone())).build().unwrap();
+    let pool = pool.queue(Queue::custom(queue.clone())).build().unwrap();
     let inner = pool.clone();
     queue.once(Call::SetCapacity, move || inner.set_max(3).unwrap());
     pool.apply(&Patch::new().core(2).capacity(5)).unwrap();
@@ -641,7 +641,9 @@ fn a_task_on_an_extra_thread_and_one_of_a_queue_that_holds_back_are_told_too() {
     pool.close().unwrap();
 
     let late = DelayQueue::due_by(|_: &Task| Clock::system().now());
-    let late = ThreadPool::builder("late").core(1).queue(Queue::own(late));
+    let late = ThreadPool::builder("late")
+        .core(1)
+        .queue(Queue::custom(late));
     let pool = late.build().unwrap();
     let own = pool.clone();
     let waited = pool.submit(move || waits_for_itself(&own)).unwrap();

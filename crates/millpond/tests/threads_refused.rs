@@ -159,7 +159,7 @@ fn a_queue_of_the_users_own_makes_no_more_requests_for_threads() {
     threads.allow(1);
     let mill = ThreadPool::builder("mill").core(4).max(4);
     let mill = mill
-        .queue(Queue::own(FifoQueue::unbounded()))
+        .queue(Queue::custom(FifoQueue::unbounded()))
         .threads(threads.clone());
     let pool = mill.build().unwrap();
     let start = Instant::now();

@@ -109,7 +109,7 @@ fn the_watchdog_of_a_pool_calls_no_queue_of_the_user_on_the_timers_thread() {
     alone(test, || {
         let (tell, told) = mpsc::channel();
         let pool = ThreadPool::builder("mill").core(1).max(1);
-        let pool = pool.queue(Queue::own(Own(FifoQueue::unbounded())));
+        let pool = pool.queue(Queue::custom(Own(FifoQueue::unbounded())));
         let pool = pool.run_warning(RunWarning::after(Duration::from_millis(5)));
         let pool = pool.on_event(move |notice| {
             if let PoolEvent::LongRunning(_) = notice {

@@ -219,14 +219,14 @@ impl Line {
             Line::Priority(room) => {
                 let by_name =
                     PriorityQueue::by(|one: &Task, other: &Task| one.name().cmp(&other.name()));
-                Queue::own(by_name.with_bound(room).expect(SOME))
+                Queue::custom(by_name.with_bound(room).expect(SOME))
             }
-            Line::Deque(room) => Queue::own(BlockingDeque::bounded(room).expect(SOME)),
+            Line::Deque(room) => Queue::custom(BlockingDeque::bounded(room).expect(SOME)),
             Line::Weighed(bound) => {
                 let weigh = |task: &Task| task.name().map_or(1, |name| name.len() as u64 / 2);
-                Queue::own(WeightedQueue::bounded(bound as u64, weigh).expect(SOME))
+                Queue::custom(WeightedQueue::bounded(bound as u64, weigh).expect(SOME))
             }
-            Line::Own(room) => Queue::own(OwnQueue::bounded(room)),
+            Line::Own(room) => Queue::custom(OwnQueue::bounded(room)),
         }
     }
 }

@@ -224,7 +224,7 @@ fn a_wake_up_that_a_queue_forgets_is_healed_and_counted() {
         let queue = OwnQueue::bounded(10).that_forgets_a_wake_up();
         let pool = ThreadPool::builder(fresh_name())
             .core(1)
-            .queue(Queue::own(queue))
+            .queue(Queue::custom(queue))
             .on_event(move |notice| heard.lock().unwrap().push(notice.clone()));
         let pond = Pond::of(pool);
         assert!(pond.prestart_core().unwrap());

@@ -298,8 +298,8 @@ fn every_wrong_parameter_is_named_and_changes_nothing() {
     );
 
     let own = [
-        Queue::own(FifoQueue::bounded(4).unwrap()),
-        Queue::own(PriorityQueue::by(|_: &Task, _: &Task| {
+        Queue::custom(FifoQueue::bounded(4).unwrap()),
+        Queue::custom(PriorityQueue::by(|_: &Task, _: &Task| {
             std::cmp::Ordering::Equal
         })),
     ];
@@ -311,7 +311,7 @@ fn every_wrong_parameter_is_named_and_changes_nothing() {
             .shedding(CoDel::default())
             .overload_order(OverloadOrder::NewestFirst);
         let error = pool.apply(&wrong).unwrap_err();
-        assert_eq!(error.problems(), [Invalid::OrderOfItsOwn]);
+        assert_eq!(error.problems(), [Invalid::OrderOfCustomQueue]);
         assert_eq!((pool.core(), pool.shedding()), (1, None));
     }
 
@@ -335,8 +335,8 @@ fn queues_of_the_users_shed_too() {
             let mill = Mill::new(|pool| {
                 let pool = pool.max_queue_wait(ms(100)).shedding(CoDel::default());
                 match own {
-                    true => pool.queue(Queue::own(OwnQueue::bounded(100))),
-                    false => pool.queue(Queue::own(FifoQueue::bounded(100).unwrap())),
+                    true => pool.queue(Queue::custom(OwnQueue::bounded(100))),
+                    false => pool.queue(Queue::custom(FifoQueue::bounded(100).unwrap())),
                 }
             });
             let held = mill.pond.hold(1);

@@ -83,7 +83,7 @@ pub enum Invalid {
     /// Another order under overload, but nothing that says what an overload is.
     NeverOverloaded,
     /// Newest first, in a queue that has an order of its own.
-    OrderOfItsOwn,
+    OrderOfCustomQueue,
     /// The engine cannot have this value, for a reason of its own.
     Other {
         /// The parameter.
@@ -128,7 +128,7 @@ impl Invalid {
             Invalid::NoKeepAlive => "keep_alive",
             Invalid::Capacity(_) => "capacity",
             Invalid::IntervalBelowTarget { .. } => "shedding_interval",
-            Invalid::NeverOverloaded | Invalid::OrderOfItsOwn => "overload_order",
+            Invalid::NeverOverloaded | Invalid::OrderOfCustomQueue => "overload_order",
             Invalid::Forked => "process",
         }
     }
@@ -335,7 +335,7 @@ impl fmt::Display for Invalid {
                 "overload_order newest_first needs to know what an overload is: set shedding_target or \
                  max_queue_wait, too",
             ),
-            Invalid::OrderOfItsOwn => f.write_str(
+            Invalid::OrderOfCustomQueue => f.write_str(
                 "overload_order newest_first needs a queue that is first in, first out, bounded or \
                  unbounded: this one has an order of its own",
             ),

@@ -95,7 +95,7 @@ const QUEUES: &[Choice] = &[
     Choice::plain("fifo"),
     Choice::plain("hand_off"),
     Choice::plain("priority"),
-    Choice::plain("own"),
+    Choice::plain("custom"),
 ];
 
 const REJECTIONS: &[Choice] = &[

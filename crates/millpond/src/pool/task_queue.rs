@@ -52,7 +52,7 @@ use std::time::Duration;
 /// let by_deadline = PriorityQueue::by(|one: &millpond::task::Task, other: &_| {
 ///     one.deadline().cmp(&other.deadline())
 /// });
-/// let pool = ThreadPool::builder("mill").queue(Queue::own(by_deadline)).build()?;
+/// let pool = ThreadPool::builder("mill").queue(Queue::custom(by_deadline)).build()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -69,7 +69,7 @@ enum Choice {
         capacity: usize,
         per_level: Duration,
     },
-    Own(Box<dyn BlockingQueue<Task>>),
+    Custom(Box<dyn BlockingQueue<Task>>),
 }
 
 impl Queue {
@@ -140,8 +140,8 @@ impl Queue {
     /// has waited for that long, at most `capacity - 1` tasks go before it, whatever else comes.
     ///
     /// A `per_level` about as long as an urgent task may have to wait is a good start; with 0 priorities
-    /// mean nothing. Where low ones may starve, use a [`PriorityQueue`] without aging as a queue of your
-    /// [own](Queue::own).
+    /// mean nothing. Where low ones may starve, use a [`PriorityQueue`] without aging as a
+    /// [custom queue](Queue::custom).
     ///
     /// ```
     /// use millpond::executor::ExecutorExt;
@@ -181,15 +181,15 @@ impl Queue {
     /// use millpond::pool::{Queue, ThreadPool};
     /// use millpond::queue::FifoQueue;
     ///
-    /// let queue = Queue::own(FifoQueue::bounded(10)?);
+    /// let queue = Queue::custom(FifoQueue::bounded(10)?);
     /// let pool = ThreadPool::builder("mill").core(1).queue(queue).build()?;
     /// assert_eq!(pool.submit(|| "flour")?.join()?, "flour");
     /// pool.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn own(queue: impl BlockingQueue<Task> + 'static) -> Self {
+    pub fn custom(queue: impl BlockingQueue<Task> + 'static) -> Self {
         Queue {
-            choice: Choice::Own(Box::new(queue)),
+            choice: Choice::Custom(Box::new(queue)),
         }
     }
 
@@ -206,7 +206,7 @@ impl Queue {
                     .aging(per_level, |task| task.priority().level());
                 TaskQueue::Sorted(queue.with_clock(clock.clone()).with_bound(capacity)?)
             }
-            Choice::Own(queue) => TaskQueue::Other(queue),
+            Choice::Custom(queue) => TaskQueue::Other(queue),
         })
     }
 }
@@ -449,7 +449,7 @@ impl TaskQueue {
     /// What is wrong with an order under overload.
     pub(super) fn objects_to_order(&self, order: OverloadOrder) -> Option<Invalid> {
         let newest = order == OverloadOrder::NewestFirst;
-        (newest && !matches!(self, TaskQueue::Plain(_))).then_some(Invalid::OrderOfItsOwn)
+        (newest && !matches!(self, TaskQueue::Plain(_))).then_some(Invalid::OrderOfCustomQueue)
     }
 
     pub(super) fn visit(&self, see: &mut dyn FnMut(&Task)) {

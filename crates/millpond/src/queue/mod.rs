@@ -1,7 +1,7 @@
 //! Blocking queues: producers wait for room, consumers for elements, as threads or in async code.
 //!
 //! Take one to pass elements from some threads or async tasks to others with a bound on memory. A pool brings a queue for
-//! its tasks along; [`Queue::own`](crate::pool::Queue::own) makes it use another.
+//! its tasks along; [`Queue::custom`](crate::pool::Queue::custom) makes it use another.
 //!
 //! ```
 //! use millpond::queue::{BlockingQueue, FifoQueue};

@@ -81,7 +81,7 @@ fn full(queue: Queue) -> Full {
 
 fn queues() -> [Queue; 2] {
     let own = FifoQueue::bounded(1).unwrap();
-    [Queue::bounded(1), Queue::own(own)]
+    [Queue::bounded(1), Queue::custom(own)]
 }
 
 #[test]

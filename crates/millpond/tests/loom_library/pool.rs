@@ -69,7 +69,7 @@ fn a_task_meets_the_last_worker_leaving() {
 
 #[test]
 fn a_task_in_a_queue_without_order_meets_the_last_worker_leaving() {
-    model(2, || retire_against_submit(Queue::own(Loose::new())));
+    model(2, || retire_against_submit(Queue::custom(Loose::new())));
 }
 
 /// A thread that submits a task, which runs unless the pool was shut down before.
@@ -110,7 +110,7 @@ fn a_task_that_starts_a_worker_meets_a_shutdown() {
 #[test]
 fn a_task_in_a_queue_without_order_meets_a_shutdown() {
     model(2, || {
-        let (builder, _hand) = pool(1, 1, Queue::own(Loose::new()));
+        let (builder, _hand) = pool(1, 1, Queue::custom(Loose::new()));
         let pool = builder.build().unwrap();
         pool.prestart_core().unwrap();
         let submitter = spawn_submitter(&pool);
@@ -251,7 +251,7 @@ fn an_end_that_is_seen_shows_what_was_written_before() {
 #[test]
 fn a_worker_that_stays_for_a_task_notices_that_it_is_gone() {
     model(2, || {
-        let (builder, _hand) = pool(0, 1, Queue::own(Loose::never_due()));
+        let (builder, _hand) = pool(0, 1, Queue::custom(Loose::never_due()));
         let end = Arc::new(Gate::default());
         let threads = Watched {
             threads: Threads::named("model"),

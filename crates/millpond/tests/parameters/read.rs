@@ -54,7 +54,7 @@ fn assert_patches_are_seen_whole(
 
 #[test]
 fn no_half_of_a_patch_is_ever_seen() {
-    let own = pool().queue(Queue::own(FifoQueue::bounded(1).unwrap()));
+    let own = pool().queue(Queue::custom(FifoQueue::bounded(1).unwrap()));
     for (case, pool) in [("fifo", pool()), ("own queue", own)] {
         let pool = pool.build().unwrap();
         let pairs = [

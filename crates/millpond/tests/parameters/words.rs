@@ -156,7 +156,7 @@ fn a_scheduled_pool_has_parameters_of_its_own_and_says_which_are_those_of_its_ex
 fn a_patch_with_an_unknown_name_is_told_its_other_problems_as_well() {
     for queue in [
         Queue::bounded(4),
-        Queue::own(FifoQueue::bounded(4).unwrap()),
+        Queue::custom(FifoQueue::bounded(4).unwrap()),
     ] {
         let pool = pool().queue(queue).build().unwrap();
         let patch = Patch::new().set("nope", 1).capacity(9).core(1_000);

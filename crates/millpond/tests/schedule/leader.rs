@@ -160,7 +160,7 @@ fn a_pool_with_another_queue_has_no_leaders_and_runs_what_is_due_all_the_same() 
     let queues = [
         Queue::hand_off(),
         Queue::by_priority(10, SECOND),
-        Queue::own(millpond::queue::FifoQueue::unbounded()),
+        Queue::custom(millpond::queue::FifoQueue::unbounded()),
     ];
     for queue in queues {
         let pool = ThreadPool::builder("mill").core(1).queue(queue).build();

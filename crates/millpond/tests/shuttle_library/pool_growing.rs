@@ -13,7 +13,7 @@ fn ours() -> Queue {
 }
 
 fn own() -> Queue {
-    Queue::own(FifoQueue::bounded_growing(4).unwrap())
+    Queue::custom(FifoQueue::bounded_growing(4).unwrap())
 }
 
 /// Brings two tasks, each from a thread of its own. Neither ends before the other has begun.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// A queue of the user's own: the pool cannot seal it.
 fn by_name() -> Queue {
-    Queue::own(PriorityQueue::by(|one: &Task, other: &Task| {
+    Queue::custom(PriorityQueue::by(|one: &Task, other: &Task| {
         one.name().cmp(&other.name())
     }))
 }
@@ -77,7 +77,7 @@ fn a_stop_of_an_own_queue_without_a_core_ends() {
 
 #[test]
 fn a_shutdown_of_a_delay_queue_ends() {
-    pct(|| end_against_bringers(Queue::own(DelayQueue::new()), 2, 2, End::Shutdown));
+    pct(|| end_against_bringers(Queue::custom(DelayQueue::new()), 2, 2, End::Shutdown));
 }
 
 #[test]

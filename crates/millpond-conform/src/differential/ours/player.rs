@@ -318,7 +318,7 @@ fn queue(flavor: Flavor, clock: &Clock) -> Queue {
         Flavor::Array(capacity) => {
             let queue =
                 FifoQueue::bounded(capacity).expect("a script that was read has no queue for 0");
-            Queue::own(queue.with_clock(clock.clone()))
+            Queue::custom(queue.with_clock(clock.clone()))
         }
         Flavor::Unbounded => Queue::unbounded(),
         Flavor::HandOff => Queue::hand_off(),

@@ -139,7 +139,7 @@ impl PoolEngine {
             TaskQueue::Plain(_) => "fifo",
             TaskQueue::HandOff(_) => "hand_off",
             TaskQueue::Sorted(_) => "priority",
-            TaskQueue::Other(_) => "own",
+            TaskQueue::Other(_) => "custom",
         }
     }
 

@@ -36,7 +36,7 @@ fn die(guard: WorkerGuard<PoolEngine>) {
 }
 
 fn mills() -> impl Iterator<Item = PoolBuilder> {
-    let own = Queue::own(FifoQueue::bounded_growing(2).unwrap());
+    let own = Queue::custom(FifoQueue::bounded_growing(2).unwrap());
     [Queue::bounded(2), own]
         .into_iter()
         .map(|queue| ThreadPool::builder("mill").queue(queue))
