@@ -1,8 +1,9 @@
 //! The memory of a cell: making it, reading its value, counting and freeing. Invariants PROMISE-1 to PROMISE-5 are in the
 //! [module](super).
 
+use super::body::{Body, Claimed};
 use super::complete;
-use super::handles::{Body, Claimed, Upstream};
+use super::handles::Upstream;
 use super::queue::Queue;
 use super::word::{BODY, DONE, MEMORY, PEEK, READER, RESULT, Word};
 use crate::catch_panic;

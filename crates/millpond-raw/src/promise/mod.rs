@@ -19,7 +19,8 @@
 //! | `cell` | memory of a cell: making, reading, freeing |
 //! | `complete` | completing, firing, sweeping |
 //! | `queue` | links that have fired and wait for their turn; the loop that serves them |
-//! | `handles` | the safe interface |
+//! | `handles` | readers, producers and sources |
+//! | `body` | bodies, and how cells are made with them |
 //!
 //! # The life of a cell
 //!
@@ -74,14 +75,15 @@
 //! - `[V-count]` References are given back with a release, and whoever finds that it is the last one acquires.
 //! - `[V-all]` A link of a group that waits for all counts down with a release; the last one acquires.
 
+mod body;
 mod cell;
 mod complete;
 mod handles;
 mod queue;
 mod word;
 
-pub use handles::{
-    Body, Claimed, Held, Producer, Reader, Source, Upstream, held, observer, pair, ready, stage,
-    stage_of_all, stage_of_any,
+pub use body::{
+    Body, Claimed, Held, held, observer, pair, ready, stage, stage_of_all, stage_of_any,
 };
+pub use handles::{Producer, Reader, Source, Upstream};
 pub use queue::{Queue, enter, run_left_over, running};
