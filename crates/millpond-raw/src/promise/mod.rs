@@ -2,7 +2,7 @@
 //!
 //! A cell has a value, which one of several threads may set, once, and at most one *body*: what computes the value when
 //! other cells, its *sources*, are complete. Cell, body and the links into the lists of the sources are one piece of
-//! memory. The library above decides what values and bodies are; here is who owns what, and when.
+//! memory. The library above decides what values and bodies are; this page says which thread owns what, and when.
 //!
 //! ```text
 //!    cell A                          cell B                        cell C
@@ -29,7 +29,7 @@
 //!                                                      (complete: readers see the value)
 //! ```
 //!
-//! Whoever sets RESULT first completes the cell; all others get their value back. It writes the value, closes the list by
+//! The thread that sets RESULT first completes the cell; all others get their value back. It writes the value, closes the list by
 //! putting a mark in the place of the newest link, and owns the links that were in it: it *fires* each of them. A link that
 //! comes later finds the mark, and is fired by the thread that brings it.
 //!
@@ -38,7 +38,7 @@
 //! called with, and returns. So a chain of any length is completed in a loop, on a small stack.
 //!
 //! A cell that is completed in another way (cancelled, say) claims its body and drops it. Its link stays in the list of the
-//! source, *dead*. Every list has a budget of dead links; whoever uses it up sweeps the list. So a source that is never
+//! source, *dead*. Every list has a budget of dead links; the thread that uses it up sweeps the list. So a source that is never
 //! complete keeps at most as many dead links as live ones, or 32, and of each of them nothing but the memory of its cell.
 //!
 //! To look into a body without running it (what does this cell wait for?) a thread claims it with PEEK. A link that fires
@@ -54,25 +54,25 @@
 //! # Invariants
 //!
 //! - **PROMISE-1** The memory of a cell is counted: one reference for all readers together, one for the link or links that
-//!   are in a list or in a queue, one for each [`Producer`] and each [`Source`]. Who gives the last one back frees it.
+//!   are in a list or in a queue, one for each [`Producer`] and each [`Source`]. The thread that gives the last one back frees it.
 //! - **PROMISE-2** The value is written once, by the thread that set RESULT, before it closes the list. Readers that have
 //!   seen the list closed may read it. The sole reader may move it out, and sets TAKEN. If the last reader goes after
 //!   DONE it drops the value; if it goes before, the thread that sets DONE does.
 //! - **PROMISE-3** The slot of the body is full if BODY is clear. The thread that sets BODY owns the body. With PEEK it
 //!   gives it back by clearing both, in one step, and only if neither FIRED nor RESULT is set then.
 //! - **PROMISE-4** A link is in one place: with the thread that makes or attaches it, in one list, or in one queue. Only the
-//!   owner of that place accesses its `next`; who closes or sweeps a list owns what was in it.
+//!   owner of that place accesses its `next`; a thread that closes or sweeps a list owns what was in it.
 //! - **PROMISE-5** A cell is accessed as the types it was made with: handles carry the type of the value and of the
 //!   metadata, and the function table carries that of the body.
 //! - **PROMISE-6** A frame is on the stack of its thread, and leaves the thread's list before it ends.
 //!
 //! # Orderings
 //!
-//! - `[V-list]` A link is pushed with a release; who closes or sweeps the list acquires the links, with bodies and all.
+//! - `[V-list]` A link is pushed with a release; a thread that closes or sweeps the list acquires the links, with bodies and all.
 //! - `[V-value]` Closing the list releases the value; readers that see the mark acquire it.
-//! - `[V-body]` Giving a body back after PEEK releases it; who claims a body acquires it. Who leaves FIRED or RESULT for
-//!   the peeking thread releases what it did, and that thread acquires it.
-//! - `[V-count]` References are given back with a release, and whoever finds that it is the last one acquires.
+//! - `[V-body]` Giving a body back after PEEK releases it; claiming a body acquires it. A thread that leaves FIRED or RESULT for
+//!   the peeking thread releases what it did, and that one acquires it.
+//! - `[V-count]` References are given back with a release, and the thread that finds that it is the last one acquires.
 //! - `[V-all]` A link of a group that waits for all counts down with a release; the last one acquires.
 
 mod body;
