@@ -92,6 +92,14 @@ pub fn how_fast(record: &Record) -> String {
         let cells = Condition::ALL.map(|condition| counts(record, suite, condition));
         let _ = writeln!(text, "| {suite} | {} |", cells.join(" | "));
     }
+    let newer = newer(record);
+    if !newer.is_empty() {
+        let _ = writeln!(
+            text,
+            "\nNot measured then, because it is newer: {}.",
+            newer.join(", ")
+        );
+    }
     text += "\nSome of them, with the CPU time of an operation in brackets, in ns:\n\n";
     text += "| | quiet: millpond | best in Rust | best of all | busy: millpond | best of all |\n|---|---|---|---|---|---|\n";
     for &(suite, workload) in SHOWN {
@@ -251,6 +259,14 @@ fn figure(row: &Row, has_cpu: bool) -> String {
     let cpu = row.per_operation.cpu_ns.filter(|_| has_cpu);
     let cpu = cpu.map_or(String::new(), |nanos| format!(" ({})", time(nanos)));
     format!("{}{cpu}", time(row.median))
+}
+
+/// The suites that were added after the figures were published.
+fn newer(record: &Record) -> Vec<&'static str> {
+    let names = crate::workloads::SUITES.iter().map(|suite| suite.name);
+    names
+        .filter(|name| !record.rows.iter().any(|row| row.suite == *name))
+        .collect()
 }
 
 /// Every row in which we are behind, folded: there are more of them than anybody reads at first sight.

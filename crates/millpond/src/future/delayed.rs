@@ -1,9 +1,9 @@
 //! An executor that submits to another one after a delay.
 
-use super::timeout::off_timer;
+use super::timeout::{HeldAlarm, off_timer};
 use crate::executor::{Executor, RejectReason, Rejected};
 use crate::task::Task;
-use crate::time::{Alarm, Clock, Deadline};
+use crate::time::{Clock, Deadline};
 use millpond_raw::catch_panic;
 use millpond_raw::sync::Mutex;
 use std::io;
@@ -50,28 +50,26 @@ impl<X> DelayedExecutor<X> {
 struct Waiting<X> {
     inner: X,
     task: Mutex<Option<Task>>,
-    alarm: Mutex<Option<Alarm>>,
+    alarm: Mutex<Option<HeldAlarm>>,
     clock: Clock,
     deadline: Deadline,
 }
 
 impl<X: Executor + 'static> Waiting<X> {
-    /// Sets the alarm. False if nobody would fire it.
-    fn arm(self: &Arc<Self>) -> bool {
-        let alarm = self
-            .clock
-            .alarm(self.deadline, &Waker::from(Arc::clone(self)));
-        let (alarm, is_attended) = match alarm {
-            Ok(alarm) => (alarm, true),
-            Err(no_thread) => (no_thread.alarm, false),
-        };
+    /// Sets the alarm.
+    ///
+    /// # Errors
+    ///
+    /// Nobody would fire it, or nobody could submit the task then.
+    fn arm(self: &Arc<Self>) -> io::Result<()> {
+        let alarm = HeldAlarm::new(&self.clock, self.deadline, &Waker::from(Arc::clone(self)))?;
         let former = self.alarm.lock().replace(alarm);
         drop(former);
-        let is_over = self.task.lock().is_none();
-        if is_over || !is_attended {
+        if self.task.lock().is_none() {
+            // It is over.
             self.disarm();
         }
-        is_attended
+        Ok(())
     }
 
     fn disarm(&self) {
@@ -81,7 +79,7 @@ impl<X: Executor + 'static> Waiting<X> {
 
     fn submit(self: &Arc<Self>) {
         let is_early = !self.deadline.has_passed(self.clock.now());
-        if is_early && self.arm() {
+        if is_early && self.arm().is_ok() {
             // Alarms may fire early: for their owners to look again.
             return;
         }
@@ -109,11 +107,10 @@ impl<X: Executor + Clone + 'static> Executor for DelayedExecutor<X> {
             clock: self.clock.clone(),
             deadline: self.clock.deadline(self.delay),
         });
-        if waiting.arm() {
+        let Err(missing) = waiting.arm() else {
             return Ok(());
-        }
+        };
         let task = waiting.task.lock().take();
-        let missing = io::Error::other("the timer's thread could not be started");
         match task {
             Some(task) => Err(Rejected::new(task, RejectReason::SpawnFailed(missing))),
             None => Ok(()),

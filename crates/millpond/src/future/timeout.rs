@@ -1,7 +1,8 @@
 //! Timeouts.
 //!
 //! A timeout is an alarm at the timer of the process and an observer of the cell, which takes the alarm back however the
-//! cell is completed. When the alarm fires, the cell is completed on another thread: what depends on it is user code.
+//! cell is completed. When the alarm fires, the cell is completed on another thread: what depends on it is user code. So an
+//! alarm comes with a [hold](ThreadHold) on the threads that this takes.
 
 use super::DefaultExecutor;
 use super::completable::Completable;
@@ -10,7 +11,9 @@ use super::meta::StageMeta;
 use super::stage::ProducerOf;
 use crate::executor::{Executor, RejectReason, TryExecuteError};
 use crate::task::TaskSpec;
-use crate::time::{Alarm, Clock, Deadline, Owner, Work, is_timer_thread, run_off_timer};
+use crate::time::{
+    Alarm, Clock, Deadline, Owner, ThreadHold, Work, is_timer_thread, run_off_timer,
+};
 use millpond_raw::catch_panic;
 use millpond_raw::promise::{self, Body, Claimed, Queue, Source, Upstream};
 use millpond_raw::sync::Mutex;
@@ -20,12 +23,37 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::time::Duration;
 
+/// An alarm, and the threads that it takes to obey it.
+#[derive(Debug)]
+pub(super) struct HeldAlarm {
+    _alarm: Alarm,
+    /// `None` if it never fires.
+    _hold: Option<ThreadHold>,
+}
+
+impl HeldAlarm {
+    /// # Errors
+    ///
+    /// A thread is needed and cannot be started.
+    pub(super) fn new(clock: &Clock, deadline: Deadline, waker: &Waker) -> io::Result<Self> {
+        let is_needed = deadline != Deadline::NEVER;
+        let hold = is_needed.then(|| ThreadHold::new(clock)).transpose()?;
+        let alarm = clock
+            .alarm(deadline, waker)
+            .map_err(|_| io::Error::other("the timer's thread could not be started"))?;
+        Ok(HeldAlarm {
+            _alarm: alarm,
+            _hold: hold,
+        })
+    }
+}
+
 /// Completes a cell when its time is up.
 struct Limit<T, E> {
     producer: ProducerOf<T, E>,
     /// What the cell will be; `None` for a failure as timed out.
     fallback: Mutex<Option<T>>,
-    alarm: Mutex<Option<Alarm>>,
+    alarm: Mutex<Option<HeldAlarm>>,
     clock: Clock,
     deadline: Deadline,
 }
@@ -37,17 +65,13 @@ where
 {
     /// Sets the alarm.
     fn arm(self: &Arc<Self>) {
-        match self
-            .clock
-            .alarm(self.deadline, &Waker::from(Arc::clone(self)))
-        {
+        match HeldAlarm::new(&self.clock, self.deadline, &Waker::from(Arc::clone(self))) {
             Ok(alarm) => {
                 let former = self.alarm.lock().replace(alarm);
                 drop(former);
             }
-            Err(_) => {
+            Err(missing) => {
                 // Nobody would end it.
-                let missing = io::Error::other("the timer's thread could not be started");
                 let reason = RejectReason::SpawnFailed(missing);
                 let cause = Cause::Rejected(Arc::new(reason));
                 self.settle(Err(self.producer.meta().error(cause)));

@@ -20,10 +20,8 @@ use super::engine::ScheduleEngine;
 use super::pending::Due;
 use super::state::PoolState;
 use crate::executor::{RejectReason, TimerThread};
-use crate::time::{Alarm, Clock, Deadline, Owner, ReserveHold, TimerHold, Work, hold_reserve};
-use crate::time::{drop_off_timer, is_timer_thread};
+use crate::time::{Alarm, Deadline, Owner, ThreadHold, Work, drop_off_timer, is_timer_thread};
 use millpond_raw::sync::{MutexGuard, chaos};
-use std::io;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
@@ -37,25 +35,6 @@ pub(super) struct AlarmState {
     retry: Deadline,
     /// ALARM-2
     hold: Option<ThreadHold>,
-}
-
-/// Keeps the timer's thread and the one in reserve (ALARM-2).
-#[derive(Debug)]
-pub(super) struct ThreadHold {
-    _timer: TimerHold,
-    /// `None` if the alarms fire on the thread that moves the clock.
-    _reserve: Option<ReserveHold>,
-}
-
-impl ThreadHold {
-    fn new(clock: &Clock) -> io::Result<Self> {
-        let timer = clock.hold_timer()?;
-        let reserve = timer.has_thread().then(hold_reserve).transpose()?;
-        Ok(ThreadHold {
-            _timer: timer,
-            _reserve: reserve,
-        })
-    }
 }
 
 impl AlarmState {

@@ -19,7 +19,7 @@
 //! - **STATESLOT-4** A slot belongs to one process. In a forked child the locks of the parent's slots may be held by no
 //!   thread, so no pool takes them.
 
-use super::alarm::{AlarmState, ThreadHold};
+use super::alarm::AlarmState;
 use super::dispatch::Turn;
 use super::engine::Parts;
 use super::leader::LeaderState;
@@ -27,7 +27,7 @@ use super::liveness::Guards;
 use super::pending::{Due, Entry, PendingQueue};
 use crate::executor::{Executor, RejectReason};
 use crate::manage::RunState;
-use crate::time::{Alarm, Deadline, Key, ReservedEntry, Wheel};
+use crate::time::{Alarm, Deadline, Key, ReservedEntry, ThreadHold, Wheel};
 use millpond_raw::fork;
 use millpond_raw::sync::{Mutex, MutexGuard, global};
 use std::sync::Arc;

@@ -31,6 +31,7 @@
 // | `min_sleep` | the shortest sleep of a thread that waits for due times |
 // | `wheel` | entries that wait for a time: a timing wheel in front of a heap |
 // | `deferred` | work that is moved off the timer's thread |
+// | `thread_hold` | the threads that something depends on which waits for its time |
 
 mod alarm;
 mod clock;
@@ -39,6 +40,7 @@ mod deferred;
 #[cfg(test)]
 mod measure;
 mod min_sleep;
+mod thread_hold;
 mod timer;
 mod timestamp_clock;
 mod wall;
@@ -48,6 +50,7 @@ pub(crate) use alarm::{Alarm, NoTimerThread};
 pub use clock::{Clock, ManualClock};
 pub use deadline::Deadline;
 pub(crate) use deferred::{Owner, ReserveHold, Work, drop_off_timer, hold_reserve, run_off_timer};
+pub(crate) use thread_hold::ThreadHold;
 pub(crate) use timer::{TimerHold, is_timer_thread};
 pub(crate) use timestamp_clock::{ShortTimestamp, TimestampClock};
 pub(crate) use wheel::{Key, ReservedEntry, Wheel, due_since};

@@ -100,7 +100,9 @@ fn the_last_promise_that_is_dropped_abandons() {
         let stage = reader.map(|value| value + 1);
         let others = [promise.clone(), promise].map(|promise| spawn(move || drop(promise)));
         assert!(stage.join().unwrap_err().is_abandoned());
-        others.map(|other| other.join().unwrap());
+        for other in others {
+            other.join().unwrap();
+        }
     });
 }
 
@@ -161,7 +163,7 @@ fn a_task_that_is_dropped_while_its_stage_is_cancelled_ends_it_once() {
 #[test]
 fn a_reader_that_is_interrupted_leaves_and_the_value_stays() {
     pct(|| {
-        let (promise, mut reader) = future::promise::<u32, u32>();
+        let (promise, reader) = future::promise::<u32, u32>();
         let (work, handle) = task::new(move || match reader.clone().join() {
             Ok(value) => assert_eq!(value, 7),
             Err(failure) => {
@@ -170,7 +172,9 @@ fn a_reader_that_is_interrupted_leaves_and_the_value_stays() {
             }
         });
         let runner = spawn(move || drop(work.run()));
-        let completer = spawn(move || drop(promise.complete(7).is_ok()));
+        let completer = spawn(move || {
+            let _ = promise.complete(7);
+        });
         handle.interrupt();
         runner.join().unwrap();
         completer.join().unwrap();
