@@ -247,6 +247,8 @@ unsafe fn free<V, M, B>(cell: NonNull<Header>) {
         // SAFETY: PROMISE-3 - it is full, and nobody else can claim it.
         catch_panic::drop(unsafe { take_body::<V, M, B>(cell) });
     }
+    // SAFETY: PROMISE-1 - there is no reference any more.
+    unsafe { remove_dead(header(cell)) };
     // SAFETY: PROMISE-1 - by contract; the pointer came from `into_raw`.
     let node = unsafe { Recycled::from_raw(cell.cast::<Node<V, M, B>>()) };
     if let Some(group) = node.front.header.group {
@@ -255,6 +257,26 @@ unsafe fn free<V, M, B>(cell: NonNull<Header>) {
     }
     // Value and body are gone: `MaybeUninit` drops nothing. The metadata may be the user's.
     catch_panic::drop(node);
+}
+
+/// Gives back the references of the links that are left in the list of a cell that was never complete. All of them are dead:
+/// a body that waits for this cell would have a reference to it.
+///
+/// # Safety
+///
+/// PROMISE-1: the cell has no references.
+unsafe fn remove_dead(header: &Header) {
+    // Relaxed: the thread that gave the last reference back has acquired what all others did (`[V-count]`).
+    let newest = header.head.load(Ordering::Relaxed);
+    let mut rest = NonNull::new(newest).filter(|_| newest != closed());
+    while let Some(link) = rest {
+        // SAFETY: PROMISE-4 - the list is gone with its cell.
+        rest = NonNull::new(unsafe { complete::next(link) }.cast_mut());
+        // SAFETY: PROMISE-1 - a link has a reference to its cell.
+        let owner = unsafe { link.as_ref() }.owner;
+        // SAFETY: PROMISE-4 - the link is in no place any more.
+        unsafe { complete::remove(owner) };
+    }
 }
 
 /// Makes a cell. If it has a body that waits for several sources, the body is claimed with PEEK, for their links to be

@@ -311,7 +311,7 @@ unsafe fn put_back(
 /// # Safety
 ///
 /// PROMISE-1: the caller gives the reference of the link, or its share of that of the group.
-unsafe fn remove(cell: NonNull<Header>) {
+pub(super) unsafe fn remove(cell: NonNull<Header>) {
     // SAFETY: PROMISE-1 - by contract.
     let header = unsafe { header(cell) };
     // SAFETY: PROMISE-1 - the group lives as long as its cell.
