@@ -247,8 +247,10 @@ unsafe fn free<V, M, B>(cell: NonNull<Header>) {
         // SAFETY: PROMISE-3 - it is full, and nobody else can claim it.
         catch_panic::drop(unsafe { take_body::<V, M, B>(cell) });
     }
+    // SAFETY: PROMISE-1 - as above.
+    let header = unsafe { header(cell) };
     // SAFETY: PROMISE-1 - there is no reference any more.
-    unsafe { remove_dead(header(cell)) };
+    unsafe { remove_dead(header) };
     // SAFETY: PROMISE-1 - by contract; the pointer came from `into_raw`.
     let node = unsafe { Recycled::from_raw(cell.cast::<Node<V, M, B>>()) };
     if let Some(group) = node.front.header.group {
